@@ -4,6 +4,7 @@ mod compared;
 
 use jiff::Timestamp;
 use tempmail_mime::Address;
+use tempmail_mime::text::comparable;
 use tempmail_model::address::RecipientAddress;
 use tempmail_store::MessageRow;
 
@@ -154,7 +155,7 @@ pub(super) fn word(text: &str) -> Result<String, ApiError> {
             format!("A word of a search has at most {WORD_MAX} characters.").into(),
         ));
     }
-    Ok(text.to_lowercase())
+    Ok(comparable(text))
 }
 
 impl Term {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use tempmail_extract::shown_text;
+use tempmail_mime::text::comparable;
 use tempmail_mime::{Address, Role, Structure, decode_header, header_fields, parse_addresses};
 use uuid::Uuid;
 
@@ -118,7 +119,7 @@ fn search_text(structure: &Structure, raw: &[u8]) -> String {
         text.push_str(&shown_text(&html, TEXT_MAX).text);
         cut(&mut text);
     }
-    text.to_lowercase()
+    comparable(&text)
 }
 
 fn cut(text: &mut String) {

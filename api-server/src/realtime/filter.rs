@@ -1,8 +1,10 @@
 //! Which messages match a wait, by what is stored of them beside their contents.
 
+use tempmail_mime::text::comparable;
 use tempmail_store::MessageRow;
 
-/// Substrings that the From header, the recipient's address and the subject must contain, ignoring case.
+/// Substrings that the From header, the recipient's address and the subject must contain, ignoring case and what is not
+/// seen.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     from: Option<String>,
@@ -13,13 +15,13 @@ pub(crate) struct Filter {
 impl Filter {
     /// A filter of the From header and the subject; an empty part matches every message.
     pub(crate) fn new(from: Option<&str>, subject: Option<&str>) -> Self {
-        let part = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_lowercase);
+        let part = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(comparable);
         Self { from: part(from), to: None, subject: part(subject) }
     }
 
     /// The same filter, which also requires a part of the recipient's address.
     pub(crate) fn to(self, to: Option<&str>) -> Self {
-        let to = to.filter(|text| !text.is_empty()).map(str::to_lowercase);
+        let to = to.filter(|text| !text.is_empty()).map(comparable);
         Self { to, ..self }
     }
 
@@ -37,7 +39,7 @@ impl Filter {
 }
 
 fn contains(text: &str, part: Option<&str>) -> bool {
-    part.is_none_or(|part| text.to_lowercase().contains(part))
+    part.is_none_or(|part| comparable(text).contains(part))
 }
 
 #[cfg(test)]
@@ -75,7 +77,7 @@ pub(crate) mod tests {
         let mut mail = message(1);
         mail.from_text = "Ärzte <News@Shop.Example>".into();
         mail.address = "ada+news@inbox.example".into();
-        mail.subject = "Your CODE is 123".into();
+        mail.subject = "Your CO\u{200b}DE is 123".into();
         for (from, to, subject, expected) in [
             (None, None, None, true),
             (Some(""), Some(""), Some(""), true),
@@ -84,6 +86,7 @@ pub(crate) mod tests {
             (Some("news@shop"), Some("ADA+News@"), Some("code IS"), true),
             (Some("news@shop"), Some("bob"), Some("code IS"), false),
             (Some("shop"), None, Some("other"), false),
+            (None, None, Some("your c\u{ad}ode"), true),
             (Some("other"), None, Some("code"), false),
         ] {
             assert_eq!(

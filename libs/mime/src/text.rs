@@ -159,6 +159,17 @@ pub fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == '\u{2800}'
 }
 
+/// Whether a text shows anything.
+pub fn is_visible(text: &str) -> bool {
+    text.chars().any(|c| !is_blank(c) && !is_ignorable(c))
+}
+
+/// A text as it is compared: in lower case, without [ignorable](is_ignorable) characters.
+pub fn comparable(text: &str) -> String {
+    let seen: String = text.chars().filter(|c| !is_ignorable(*c)).collect();
+    seen.to_lowercase()
+}
+
 /// A character for display: U+FFFD for U+0000; `None` for other control characters and for those that
 /// change the direction of text.
 pub fn printable(c: char) -> Option<char> {
@@ -222,6 +233,12 @@ mod tests {
         }
         let utf8 = "<meta charset=windows-1251>ж".as_bytes();
         assert_eq!(document_charset(utf8, None), None);
+    }
+
+    #[test]
+    fn ignores_characters_without_width() {
+        assert_eq!(comparable("Ver\u{ad}I\u{200b}fy\u{feff} Ä\u{fe0f}"), "verify ä");
+        assert!(!is_visible(" \u{200b}\u{2800}\r\n\u{a0}\u{3164}") && is_visible("\u{200b}x"));
     }
 
     #[test]

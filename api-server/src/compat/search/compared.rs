@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use tempmail_mime::Address;
+use tempmail_mime::text::comparable;
 use tempmail_store::MessageRow;
 
 use super::blind_recipients;
@@ -32,7 +33,7 @@ pub(super) enum Field {
 /// Fields of a message.
 const FIELDS: usize = Field::MessageId as usize + 1;
 
-/// A message whose fields are put in lower case when they are first compared, and once, however many words a search has.
+/// A message whose fields are put in the form that is [compared](comparable) when they are first compared, and once, however many words a search has.
 pub(in crate::compat) struct Compared<'a> {
     pub(super) row: &'a MessageRow,
     pub(super) digest: Option<&'a Digest>,
@@ -79,9 +80,9 @@ fn lowered(field: Field, row: &MessageRow, digest: Option<&Digest>) -> Vec<Strin
     tests::LOWERED.with(|all| all.set(all.get() + 1));
     let list = |addresses: fn(&Digest) -> &[Address]| {
         let addresses = digest.into_iter().flat_map(addresses);
-        addresses.map(|address| address.to_string().to_lowercase()).collect()
+        addresses.map(|address| comparable(&address.to_string())).collect()
     };
-    let text = |text: &str| vec![text.to_lowercase()];
+    let text = |text: &str| vec![comparable(text)];
     match field {
         Field::Sender => text(&row.sender),
         Field::From => text(&row.from_text),
@@ -94,13 +95,13 @@ fn lowered(field: Field, row: &MessageRow, digest: Option<&Digest>) -> Vec<Strin
         Field::ReplyTo => list(|digest| &digest.reply_to),
         Field::Blind => {
             let blind = digest.into_iter().flat_map(|digest| blind_recipients(row, digest));
-            blind.map(|address| address.to_string().to_lowercase()).collect()
+            blind.map(|address| comparable(&address.to_string())).collect()
         }
         Field::Addresses => {
             let lists = digest.into_iter().flat_map(|digest| [&digest.to, &digest.cc, &digest.bcc]);
-            lists.flatten().map(|address| address.email.to_lowercase()).collect()
+            lists.flatten().map(|address| comparable(&address.email)).collect()
         }
-        Field::MessageId => digest.map(|digest| digest.message_id.to_lowercase()).into_iter().collect(),
+        Field::MessageId => digest.map(|digest| comparable(&digest.message_id)).into_iter().collect(),
     }
 }
 

@@ -155,12 +155,16 @@ impl AddressReader {
 
     /// Takes the last word of the name that is an address.
     fn take_email_of_name(&mut self) {
-        let word = |word: &str| is_email(word.trim_matches(['<', '>']));
-        let Some(found) = self.name.split_whitespace().rfind(|text| word(text)) else { return };
-        self.email = found.trim_matches(['<', '>']).to_owned();
+        let Some(found) = self.name.split_whitespace().rfind(|word| is_email(bare(word))) else { return };
+        self.email = bare(found).to_owned();
         let others = self.name.split_whitespace().filter(|word| *word != found);
         self.name = others.collect::<Vec<_>>().join(" ");
     }
+}
+
+/// A word without what may be around an address; a domain literal keeps its brackets.
+fn bare(word: &str) -> &str {
+    if word.contains("@[") { word } else { word.trim_matches(['<', '>', '[', ']', '\'']) }
 }
 
 /// A name without angle brackets around all of it.
@@ -224,6 +228,9 @@ mod tests {
             ("Jane <MAILTO:a@b.example>", "Jane", "a@b.example"),
             ("jane@x.example>", "", "jane@x.example"),
             ("<jane@x.example", "", "jane@x.example"),
+            ("Jane [jane@x.example]", "Jane", "jane@x.example"),
+            ("'jane@x.example'", "", "jane@x.example"),
+            ("jane@[192.0.2.1]", "", "jane@[192.0.2.1]"),
             ("Jane jane@x.example", "Jane", "jane@x.example"),
             ("<<jane@x.example>>", "", "jane@x.example"),
             ("Jane <old@x.example> <jane@x.example>", "Jane", "jane@x.example"),
