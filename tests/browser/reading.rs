@@ -88,6 +88,22 @@ async fn says_where_links_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ends_links_of_a_text_where_their_addresses_end() {
+    let (app, browser) = (service().await, Browser::start().await);
+    let address = take_address(&browser, &app).await;
+    wait_until_live(&browser).await;
+    let mail = "From: ada@client.example\r\nSubject: Links\r\nMIME-Version: 1.0\r\n\
+                Content-Type: text/plain; charset=utf-8\r\n\r\n\
+                https://a.example/?t=1（24h以内） https://b.example/?t=2(expires soon\r\n\
+                (https://c.example/d_(e)).\r\n";
+    deliver_as_is(&app, &address, mail.as_bytes()).await;
+    browser.click(row("Links")).await;
+    for href in ["https://a.example/?t=1", "https://b.example/?t=2", "https://c.example/d_(e)"] {
+        browser.wait_for(css(&format!(".mail-text a[href='{href}']"))).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn names_hidden_characters_and_shows_none_that_reorders_others() {
     let (app, browser) = (service().await, Browser::start().await);
     let address = take_address(&browser, &app).await;

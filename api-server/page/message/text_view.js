@@ -7,7 +7,22 @@ import { markerBudget, visibleText } from "../text/visible.js";
 
 const STEP = 100_000;
 const MOST_LINKS = 500;
-const LINK = /https?:\/\/[^\s<>"'`{}|\\^]+/gi;
+// After the host no character outside ASCII is part of an address.
+const LINK = /https?:\/\/[\p{L}\p{M}\p{N}.:@%~_[\]-]+(?:[/?#][!#-&(-;=?-[\]_a-z~]*)?/giu;
+
+/** An address without what belongs to the text around it: from a bracket without its other half on, and punctuation. */
+function trimmed(address) {
+  const open = [];
+  let end = address.length;
+  for (const { 0: bracket, index } of address.matchAll(/[()[\]]/g)) {
+    if (bracket === "(" || bracket === "[") open.push(index);
+    else if (open.pop() === undefined) {
+      end = index;
+      break;
+    }
+  }
+  return address.slice(0, open[0] ?? end).replace(/[.,;:!?]+$/, "");
+}
 
 /** A link to an address as it is written, with the name that DNS is asked for where that looks different. */
 function link(url, text, budget) {
@@ -23,7 +38,7 @@ function linked(text, budget) {
   let from = 0;
   for (const match of text.matchAll(LINK)) {
     if (budget.links === 0) break;
-    const written = match[0].replace(/[.,;:!?)\]]+$/, "");
+    const written = trimmed(match[0]);
     if (!URL.canParse(written)) continue;
     budget.links -= 1;
     nodes.push(visibleText(text.slice(from, match.index), budget), link(new URL(written), written, budget));

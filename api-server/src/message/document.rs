@@ -2,6 +2,7 @@
 //! remote ones where the reader asked for them. What it may load and run is decided by its header fields once more.
 
 mod images;
+mod kept;
 mod limited;
 mod links;
 mod sanitizer;

@@ -1,6 +1,8 @@
-//! Texts as they are compared: whatever their case, and canonical equivalents alike (Unicode 3.13, D145).
+//! Texts as they are compared: whatever their case, canonical equivalents alike (Unicode 3.13, D145), and without characters that
+//! nobody sees.
 
 use caseless::Caseless as _;
+use tempmail_mime::text::is_ignorable;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// A text in which parts are looked for that are folded, too. Case is folded in full: "STRASSE" is "Straße". Letters are
@@ -9,7 +11,7 @@ pub(crate) fn folded(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    text.nfd().default_case_fold().nfc().collect()
+    text.chars().filter(|c| !is_ignorable(*c)).nfd().default_case_fold().nfc().collect()
 }
 
 #[cfg(test)]
@@ -29,6 +31,7 @@ mod tests {
             assert_eq!(folded(one), folded(other), "{one} {other}");
         }
         assert!(!folded("cafe\u{301}").contains(&folded("Cafe")));
+        assert_eq!(folded("Ver\u{ad}I\u{200b}fy\u{feff} Ä\u{fe0f}"), "verify ä");
         assert_ne!(folded("ﬁ"), folded("\u{fb00}"), "compatibility is no equivalence");
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use tempmail_extract::shown_text;
+use tempmail_mime::text::is_visible;
 use tempmail_mime::{Excerpt, Role, Structure};
 use tempmail_model::limits::SHOWN_TEXT_MAX;
 
@@ -34,7 +35,7 @@ impl MessageTexts {
 
     /// What a reader sees, up to 256 KiB: the plain text, or where there is none, the HTML as it is shown.
     pub(crate) fn shown(&self) -> Cow<'_, str> {
-        if self.text.trim().is_empty() { self.shown_html().into() } else { prefix(&self.text).into() }
+        if is_visible(&self.text) { prefix(&self.text).into() } else { self.shown_html().into() }
     }
 
     /// Whether the plain text or the HTML as it is shown contains a text, which is [`comparable`].
@@ -47,7 +48,7 @@ impl MessageTexts {
     }
 }
 
-/// A text as it is compared: folded, each white space as one space, without control characters.
+/// A text as it is compared: folded, each white space as one space, without control and ignorable characters.
 pub(super) fn comparable(text: &str) -> String {
     let mut shown = Excerpt::new(text.len());
     shown.push(text);
@@ -88,18 +89,24 @@ mod tests {
     fn shows_the_plain_text_or_else_the_html_without_markup() {
         assert_eq!(texts("plain", "<p>rich").shown(), "plain");
         assert_eq!(texts("", "<style>p{}</style><p>Your <b>code</b>").shown(), "Your code");
+        assert_eq!(texts("\u{200b}\r\n", "<p>rich").shown(), "rich");
         assert_eq!(texts("", "").shown(), "");
     }
 
     #[test]
     fn finds_text_in_either_form_whatever_its_case_and_white_space() {
-        let both = texts("Reset\r\n  your PASSWORD", "<p>Confirm &amp; <b>go</b><style>hidden</style>");
+        let both = texts(
+            "Re\u{200d}set\r\n  your PASS\u{200b}WORD",
+            "<p>Confirm &amp; <b>go</b><style>hidden</style>",
+        );
         for (part, expected) in [
             ("reset your password", true),
             ("confirm & go", true),
             ("hidden", false),
             ("<b>", false),
             ("", true),
+            ("pass\u{ad}word", true),
+            ("and\u{200c}go", false),
         ] {
             assert_eq!(both.contains(&comparable(part)), expected, "{part}");
         }

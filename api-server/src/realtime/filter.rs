@@ -77,7 +77,7 @@ pub(crate) mod tests {
         let mut mail = message(1);
         mail.from_text = "Ärzte <News@Shop.Example>".into();
         mail.address = "ada+news@inbox.example".into();
-        mail.subject = "Your CODE is 123".into();
+        mail.subject = "Your CO\u{200b}DE is 123".into();
         for (from, to, subject, expected) in [
             (None, None, None, true),
             (Some(""), Some(""), Some(""), true),
@@ -86,6 +86,7 @@ pub(crate) mod tests {
             (Some("news@shop"), Some("ADA+News@"), Some("code IS"), true),
             (Some("news@shop"), Some("bob"), Some("code IS"), false),
             (Some("shop"), None, Some("other"), false),
+            (None, None, Some("your c\u{ad}ode"), true),
             (Some("other"), None, Some("code"), false),
         ] {
             assert_eq!(

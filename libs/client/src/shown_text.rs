@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use icu_properties::CodePointSetData;
+use icu_properties::props::DefaultIgnorableCodePoint;
+
 /// A text in which every character that is not shown as itself is escaped: control characters, and those that hide
 /// text or change its order. Line breaks, too: for a line of its own.
 pub fn escaped_line(text: &str) -> String {
@@ -61,19 +64,14 @@ fn is_hidden(character: char) -> bool {
     character.is_control() || is_invisible(character)
 }
 
-/// Characters without a shape of their own that hide text or change its order: of zero width, of bidirectional text,
-/// line and paragraph separators, variation selectors beyond those of emoji, and tags.
+/// Characters without a shape of their own that hide text or change its order: what is default-ignorable in Unicode,
+/// but for joiners and the variation selectors of emoji; line and paragraph separators, and annotations.
 fn is_invisible(character: char) -> bool {
-    matches!(character,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}' | '\u{200e}' | '\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{fe00}'..='\u{fe0d}'
-        | '\u{e0000}'..='\u{e0fff}')
+    match character {
+        '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' => false,
+        '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' => true,
+        _ => CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(character),
+    }
 }
 
 #[cfg(test)]

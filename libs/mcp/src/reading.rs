@@ -1,6 +1,7 @@
 //! Mail as a tool shows it.
 
 use serde_json::{Value, json};
+use tempmail_client::shown_text::without_hidden;
 use tempmail_client::{Email, EmailSummary, is_safe_code, safe_link};
 use tempmail_extract::shown_text;
 use uuid::Uuid;
@@ -48,7 +49,7 @@ pub(crate) fn read(email: &Email, characters: usize) -> Reading {
         }
     }
     untrusted.push("");
-    let has_plain_text = !email.text_body.trim().is_empty();
+    let has_plain_text = !without_hidden(&email.text_body).0.trim().is_empty();
     // A character has at most 4 bytes: the text is cut by characters below.
     let shown = (!has_plain_text).then(|| shown_text(&email.html_body, characters.saturating_mul(4)));
     let text = shown.as_ref().map_or(email.text_body.as_str(), |shown| shown.text.as_str());

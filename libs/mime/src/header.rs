@@ -9,6 +9,7 @@ use std::borrow::Cow;
 pub use address::{Address, Addresses, parse_addresses};
 pub(crate) use encoded_word::decode_words;
 pub(crate) use parameter::Parameters;
+use parameter::begins_parameter;
 
 use crate::text;
 
@@ -34,7 +35,9 @@ pub fn header_fields(section: &[u8]) -> impl Iterator<Item = Field<'_>> {
     std::iter::from_fn(move || {
         while !rest.is_empty() {
             let mut end = line_end(rest, 0);
-            while matches!(rest.get(end), Some(b' ' | b'\t')) {
+            let mut line = 0;
+            while continues_field(&rest[line..end], &rest[end..]) {
+                line = end;
                 end = line_end(rest, end);
             }
             let (field, after) = rest.split_at(end);
@@ -46,6 +49,16 @@ pub fn header_fields(section: &[u8]) -> impl Iterator<Item = Field<'_>> {
         }
         None
     })
+}
+
+/// Whether a line continues the field that the line before it belongs to: it begins with white space or, as some
+/// software folds fields, with a parameter after `;`.
+pub(crate) fn continues_field(before: &[u8], line: &[u8]) -> bool {
+    match line.first() {
+        Some(b' ' | b'\t') => true,
+        Some(b'a'..=b'z' | b'A'..=b'Z') => before.trim_ascii_end().ends_with(b";") && begins_parameter(line),
+        _ => false,
+    }
 }
 
 /// The length of the field name that a line starts with, up to its colon; `None` if there is none.
@@ -62,7 +75,7 @@ pub(crate) fn line_end(octets: &[u8], from: usize) -> usize {
 
 /// A field's value as text, unfolded and trimmed.
 pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, str> {
-    let mut value = match text::utf8_or_latin(value) {
+    let mut value = match text::guessed(value) {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
         Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
     };
@@ -88,5 +101,9 @@ mod tests {
             header_fields(section).map(|field| (field.name.to_owned(), decode_header(field.value))).collect();
         let expected = [("A", "1 2"), ("B", "3"), ("C", "é")];
         assert_eq!(all, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let unfolded: Vec<_> = header_fields(b"A: b;\r\ncharset=c\r\nD: e\r\ncharset=f\r\n")
+            .map(|field| decode_header(field.value))
+            .collect();
+        assert_eq!(unfolded, ["b;charset=c", "e"]);
     }
 }

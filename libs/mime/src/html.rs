@@ -110,6 +110,7 @@ mod tests {
             ("<html><head><title>no</title><style>p{}</style></head><body><p>a <b>b</b>!</p>", "a b!"),
             ("<td>one</td><td>two</td><br>three<a href='x>y'>!</a>", "one two three!"),
             ("1 &lt; 2 &amp;&nbsp;&eacute;&#233;&#xE9; &nothing; &; & ;&", "1 < 2 & ééé &nothing; &; & ;&"),
+            ("up&nbsp;&zwnj;&#847;&shy;&#8203; &#x2060;<p>&#xFEFF;Your", "up Your"),
             ("a < b, a<3 <!-- <p>no --><!DOCTYPE x><?xml?>c</>", "a < b, a<3 c</>"),
             ("<SCRIPT>if (a</b) {}</Script >x<script>", "x"),
             ("<p title=it's>seen</p><p title = \"a>b\">too", "seen too"),

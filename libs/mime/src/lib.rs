@@ -4,6 +4,7 @@
 //! the bounds that the modules state. Damage is never an error: the parser returns what it can read.
 
 mod excerpt;
+mod flowed;
 mod header;
 mod html;
 mod structure;

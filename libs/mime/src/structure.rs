@@ -12,6 +12,7 @@ use std::ops::Range;
 
 pub use leaves::{Leaves, TooComplex};
 
+use crate::flowed::Flowed;
 use crate::text;
 use crate::transfer::TransferEncoding;
 
@@ -35,6 +36,8 @@ pub struct Leaf {
     pub media_type: String,
     /// The declared charset.
     pub charset: Option<String>,
+    /// How the lines of a plain text flow, if they do.
+    flowed: Option<Flowed>,
     /// The encoding of its body.
     pub encoding: TransferEncoding,
     /// The range of its encoded body in the message.
@@ -113,7 +116,8 @@ impl Leaf {
         }
     }
 
-    /// The decoded text of the part, without byte order mark, and with U+FFFD for U+0000.
+    /// The decoded text of the part, without byte order mark and soft line breaks (RFC 3676), and with U+FFFD for
+    /// U+0000. HTML may declare its charset itself.
     pub fn text<'a>(&self, raw: &'a [u8]) -> Cow<'a, str> {
         self.text_of(&raw[self.body.clone()])
     }
@@ -128,19 +132,36 @@ impl Leaf {
             }
             Some(cut) => {
                 let octets = self.encoding.decode(cut);
-                let charset = self.charset.as_deref();
-                Cow::Owned(text::body(text::decoded(text::whole_characters(&octets), charset)).into_owned())
+                Cow::Owned(self.text_of_octets(text::whole_characters(&octets)).into_owned())
             }
             None => self.text_of(body),
         }
     }
 
     fn text_of<'a>(&self, body: &'a [u8]) -> Cow<'a, str> {
-        let charset = self.charset.as_deref();
-        text::body(match self.encoding.decode(body) {
-            Cow::Borrowed(octets) => text::decoded(octets, charset),
-            Cow::Owned(octets) => Cow::Owned(text::decoded_owned(octets, charset)),
-        })
+        match self.encoding.decode(body) {
+            Cow::Borrowed(octets) => self.text_of_octets(octets),
+            Cow::Owned(octets) => {
+                if let Cow::Owned(text) = self.text_of_octets(&octets) {
+                    return Cow::Owned(text);
+                }
+                // A text that is borrowed is these octets: they are not copied.
+                text::body(Cow::Owned(text::utf8(octets)))
+            }
+        }
+    }
+
+    fn text_of_octets<'a>(&self, octets: &'a [u8]) -> Cow<'a, str> {
+        let declared = self.charset.as_deref();
+        let charset = match self.role {
+            Role::Html => text::document_charset(octets, declared),
+            Role::Text | Role::Attachment => declared.map(Cow::Borrowed),
+        };
+        let text = text::body(text::decoded(octets, charset.as_deref()));
+        match self.flowed {
+            Some(flowed) => Cow::Owned(flowed.unfold(&text)),
+            None => text,
+        }
     }
 
     /// The body of a multipart without any part, as text.
@@ -149,6 +170,7 @@ impl Leaf {
             role: Role::Text,
             media_type: "text/plain".into(),
             charset: None,
+            flowed: None,
             encoding: TransferEncoding::Identity,
             body,
             file_name: None,

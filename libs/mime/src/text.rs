@@ -2,49 +2,93 @@
 
 use std::borrow::Cow;
 
+use icu_properties::CodePointSetData;
+use icu_properties::props::DefaultIgnorableCodePoint;
 use mail_parser::decoders::charsets::map::charset_decoder;
 
 use crate::transfer::TransferEncoding;
 
-/// Decodes octets of a declared charset. If the charset is unknown, valid UTF-8 is decoded as such, and
-/// all else as windows-1252, so that an invalid byte never hides the rest.
+/// Labels that software often declares, and sends something else.
+const DEFAULT_LABELS: [&str; 6] = ["us-ascii", "ascii", "utf-8", "utf8", "unknown-8bit", "default"];
+/// Octets of a document in which it declares its charset (the HTML standard has 1,024).
+const DECLARED_WITHIN: usize = 4 << 10;
+
+/// Decodes octets of a declared charset. If the charset is unknown or a default, the octets decide.
 pub(crate) fn decoded<'a>(octets: &'a [u8], charset: Option<&str>) -> Cow<'a, str> {
-    let declared = charset.map(str::trim).filter(|name| {
-        // Software often declares these and sends something else.
-        !["us-ascii", "ascii", "utf-8", "utf8", "unknown-8bit"]
-            .iter()
-            .any(|usual| name.eq_ignore_ascii_case(usual))
-    });
-    if declared.is_some_and(|name| name.eq_ignore_ascii_case("utf-7")) {
-        return Cow::Owned(utf_7(octets));
-    }
-    if let Some(decode) = declared.and_then(|name| charset_decoder(name.as_bytes())) {
-        return Cow::Owned(decode(octets));
-    }
-    if charset.is_some_and(|name| name.trim().to_ascii_lowercase().starts_with("utf")) {
-        return String::from_utf8_lossy(octets);
-    }
-    utf8_or_latin(octets)
-}
-
-/// The same without a copy if the octets are UTF-8.
-pub(crate) fn decoded_owned(octets: Vec<u8>, charset: Option<&str>) -> String {
-    if let Cow::Owned(text) = decoded(&octets, charset) {
-        return text;
-    }
-    // A borrowed text consists of all octets, unchanged.
-    String::from_utf8(octets).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-}
-
-/// Decodes valid UTF-8 as such, and all else as windows-1252.
-pub(crate) fn utf8_or_latin(octets: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(octets) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => match charset_decoder(b"windows-1252") {
+    match charset.filter(|name| is_reliable(name)).map(str::trim) {
+        Some(name) if name.eq_ignore_ascii_case("utf-7") => Cow::Owned(utf_7(octets)),
+        Some(name) => match charset_decoder(name.as_bytes()) {
             Some(decode) => Cow::Owned(decode(octets)),
-            None => String::from_utf8_lossy(octets),
+            None => guessed(octets),
         },
+        None => guessed(octets),
     }
+}
+
+/// The charset of an HTML document: the declared one or, where that is unknown or a default and the octets are not
+/// UTF-8, the one that the document declares itself (RFC 2854 6).
+pub(crate) fn document_charset<'a>(octets: &[u8], charset: Option<&'a str>) -> Option<Cow<'a, str>> {
+    let declared = charset.map(Cow::Borrowed);
+    if charset.is_some_and(is_reliable) || std::str::from_utf8(octets).is_ok() {
+        return declared;
+    }
+    let start = String::from_utf8_lossy(&octets[..octets.len().min(DECLARED_WITHIN)]).to_ascii_lowercase();
+    let tags = start.match_indices('<').map(|(at, _)| &start[at..]);
+    let of_tag = |html: &str| {
+        let name = match html {
+            meta if meta.starts_with("<meta") => "charset",
+            xml if xml.starts_with("<?xml") => "encoding",
+            _ => return None,
+        };
+        let (_, value) = html[..html.find('>')?].split_once(name)?;
+        let value = value.trim_start().strip_prefix('=')?;
+        let label =
+            value.split(|c: char| c.is_whitespace() || "\"';/".contains(c)).find(|word| !word.is_empty())?;
+        // What was read as ASCII up to here is no UTF-16.
+        (is_reliable(label) && !label.starts_with("utf")).then(|| label.to_owned())
+    };
+    tags.into_iter().find_map(of_tag).map(Cow::Owned).or(declared)
+}
+
+/// Whether a label names a known charset, and is none that software often declares whatever it sends.
+fn is_reliable(label: &str) -> bool {
+    let label = label.trim();
+    let is_default = DEFAULT_LABELS.iter().any(|usual| label.eq_ignore_ascii_case(usual));
+    !is_default && (label.eq_ignore_ascii_case("utf-7") || charset_decoder(label.as_bytes()).is_some())
+}
+
+/// Decodes octets whose charset is unknown: ISO-2022-JP by its escape sequences, UTF-8, also with damage here and
+/// there, and all else as windows-1252, so that an invalid byte never hides the rest.
+pub(crate) fn guessed(octets: &[u8]) -> Cow<'_, str> {
+    let legacy = |name: &[u8]| charset_decoder(name).map(|decode| Cow::Owned(decode(octets)));
+    match std::str::from_utf8(octets) {
+        Ok(_) if has_japanese_escape(octets) => legacy(b"iso-2022-jp"),
+        Ok(text) => Some(Cow::Borrowed(text)),
+        Err(_) if is_mostly_utf8(octets) => None,
+        Err(_) => legacy(b"windows-1252"),
+    }
+    .unwrap_or_else(|| String::from_utf8_lossy(octets))
+}
+
+/// Whether text switches to JIS X 0208 (RFC 1468).
+fn has_japanese_escape(octets: &[u8]) -> bool {
+    memchr::memchr_iter(0x1b, octets).any(|at| matches!(octets[at + 1..], [b'$', b'@' | b'B', ..]))
+        && octets.is_ascii()
+}
+
+/// Whether more characters beyond ASCII are valid than are not.
+fn is_mostly_utf8(octets: &[u8]) -> bool {
+    let (mut valid, mut invalid) = (0, 0);
+    for chunk in octets.utf8_chunks() {
+        valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        invalid += usize::from(!chunk.invalid().is_empty());
+    }
+    valid > invalid
+}
+
+/// Octets that are UTF-8, without a copy.
+pub(crate) fn utf8(octets: Vec<u8>) -> String {
+    String::from_utf8(octets).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// The octets without an incomplete UTF-8 character at their end.
@@ -100,6 +144,26 @@ pub fn single_line(text: &str) -> String {
     text.chars().filter_map(|c| if c == '\t' { Some(' ') } else { printable(c) }).collect()
 }
 
+/// Whether a character is default-ignorable (`Default_Ignorable_Code_Point` of Unicode): it has neither width nor shape.
+pub fn is_ignorable(c: char) -> bool {
+    !c.is_ascii() && CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
+}
+
+/// Whether a character is a joiner, which is ignorable and shapes those around it.
+pub fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+/// Whether a character is white space, or shown as such.
+pub fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c == '\u{2800}'
+}
+
+/// Whether a text shows anything.
+pub fn is_visible(text: &str) -> bool {
+    text.chars().any(|c| !is_blank(c) && !is_ignorable(c))
+}
+
 /// A character for display: U+FFFD for U+0000; `None` for other control characters and for those that
 /// change the direction of text.
 pub fn printable(c: char) -> Option<char> {
@@ -123,9 +187,51 @@ mod tests {
         assert_eq!(decoded("ж".as_bytes(), Some("us-ascii")), "ж");
         assert_eq!(decoded(b"caf\xe9", None), "café");
         assert_eq!(decoded(b"caf\xe9", Some("x-no-such")), "café");
-        assert_eq!(decoded(b"caf\xe9", Some("UTF-8")), "caf\u{fffd}");
+        assert_eq!(decoded(b"caf\xe9 au lait", Some("UTF-8")), "café au lait");
+        assert_eq!(decoded(b"caf\xe9", Some("us-ascii")), "café");
+        assert_eq!(decoded(b"gr\xc3\xbc\xc3\x9fe \xe9", Some("UTF-8")), "grüße \u{fffd}");
+        assert_eq!(decoded(b"gr\xc3\xbc\xc3\x9fe \xe9", None), "grüße \u{fffd}");
+        assert_eq!(decoded(b"\x1b$B%O%m!<\x1b(B", Some("us-ascii")), "ハロー");
+        assert_eq!(decoded(b"\x93a\x94", Some("iso-8859-1")), "“a”");
         assert_eq!(decoded(b"Mom -+Jjo--! 1 +- 1 A+ImIDkQ.", Some("UTF-7")), "Mom -☺-! 1 + 1 A≢Α.");
         assert_eq!(decoded(b"h\0i\0", Some("utf-16le")), "hi");
+    }
+
+    #[test]
+    fn reads_the_charset_that_a_document_declares() {
+        let charset = |start: &str, declared| {
+            document_charset(&[start.as_bytes(), b"\xc2\xe0"].concat(), declared).map(Cow::into_owned)
+        };
+        for start in [
+            "<html><head><META http-equiv=\"Content-Type\" content=\"text/html; charset=Windows-1251\">",
+            "<meta content='text/html;charset=windows-1251' http-equiv=Content-Type>",
+            "<meta charset = windows-1251>",
+            "<meta name=viewport content=x><meta charset='windows-1251'/>",
+            "<?xml version=\"1.0\" encoding=\"windows-1251\"?><html>",
+            "<meta charset=utf-8><meta charset=windows-1251>",
+        ] {
+            for declared in [None, Some("utf-8"), Some("us-ascii"), Some("x-no-such")] {
+                assert_eq!(charset(start, declared).as_deref(), Some("windows-1251"), "{start}");
+            }
+            assert_eq!(charset(start, Some("koi8-r")).as_deref(), Some("koi8-r"), "{start}");
+        }
+        for start in [
+            "<meta charset=x-no-such>",
+            "<meta charset=utf-16>",
+            "<meta charset",
+            "<meta charset>",
+            "<p>charset=koi8-r</p>",
+            "",
+        ] {
+            assert_eq!(charset(start, None), None, "{start}");
+        }
+        let utf8 = "<meta charset=windows-1251>ж".as_bytes();
+        assert_eq!(document_charset(utf8, None), None);
+    }
+
+    #[test]
+    fn tells_text_that_shows_nothing() {
+        assert!(!is_visible(" \u{200b}\u{2800}\r\n\u{a0}\u{3164}") && is_visible("\u{200b}x"));
     }
 
     #[test]

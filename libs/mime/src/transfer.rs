@@ -18,14 +18,17 @@ pub enum TransferEncoding {
 }
 
 impl TransferEncoding {
-    /// Parses the value of a `Content-Transfer-Encoding` field.
+    /// Parses the value of a `Content-Transfer-Encoding` field. Only its letters and digits count, and what follows the
+    /// name does not.
     pub fn parse(value: &str) -> Self {
-        let token =
-            value.split(|c: char| c.is_whitespace() || matches!(c, ';' | '(')).find(|t| !t.is_empty());
-        match token.map(str::to_ascii_lowercase).as_deref() {
-            Some("base64") => Self::Base64,
-            Some("quoted-printable") => Self::QuotedPrintable,
-            _ => Self::Identity,
+        let mut name: String = value.chars().filter(char::is_ascii_alphanumeric).take(15).collect();
+        name.make_ascii_lowercase();
+        if name.starts_with("base64") {
+            Self::Base64
+        } else if name == "quotedprintable" {
+            Self::QuotedPrintable
+        } else {
+            Self::Identity
         }
     }
 
@@ -279,6 +282,13 @@ mod tests {
     fn parses_encoding_names_leniently() {
         assert_eq!(TransferEncoding::parse(" BASE64 "), TransferEncoding::Base64);
         assert_eq!(TransferEncoding::parse("Quoted-Printable (as ever)"), TransferEncoding::QuotedPrintable);
+        for base64 in ["base64;", "\"base64\"", "base64, ", ": base64", "base64 charset=utf-8"] {
+            assert_eq!(TransferEncoding::parse(base64), TransferEncoding::Base64, "{base64}");
+        }
+        for printable in ["quoted-printable;", "quoted printable", "'quoted-printable'", "quoted_printable:x"]
+        {
+            assert_eq!(TransferEncoding::parse(printable), TransferEncoding::QuotedPrintable, "{printable}");
+        }
         assert_eq!(TransferEncoding::parse("8bit"), TransferEncoding::Identity);
         assert_eq!(TransferEncoding::parse(""), TransferEncoding::Identity);
     }

@@ -1,15 +1,18 @@
 //! The images of a message that its HTML shows by their content id (RFC 2392), as `data:` URLs.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tempmail_mime::Structure;
+use tempmail_mime::{Structure, TransferEncoding};
 
 /// Media types that are shown. SVG is a document of its own, and is none of them.
 const MEDIA_TYPES: [&str; 6] =
     ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/avif"];
+/// Bytes of an encoded image that its type is looked for in.
+const START_MAX: usize = 256;
 /// Bytes of an image.
 const IMAGE_MAX: usize = 4 << 20;
 /// Bytes of all images, however often each is shown.
@@ -35,14 +38,15 @@ impl InlineImages {
         for leaf in &structure.leaves {
             let Some(id) = &leaf.content_id else { continue };
             let encoded = &raw[leaf.body.clone()];
+            let start = leaf.encoding.decode(&encoded[..encoded.len().min(START_MAX)]);
+            let Some(media_type) = media_type(&start, &leaf.media_type) else { continue };
             let size = leaf.encoding.decoded_len(encoded);
-            let is_shown = MEDIA_TYPES.contains(&leaf.media_type.as_str()) && size <= IMAGE_MAX;
-            if !is_shown || total + size > TOTAL_MAX || urls.contains_key(id) {
+            if size > IMAGE_MAX || total + size > TOTAL_MAX || urls.contains_key(id) {
                 continue;
             }
             total += size;
             let data = STANDARD.encode(leaf.encoding.decode(encoded));
-            urls.insert(id.clone(), format!("data:{};base64,{data}", leaf.media_type));
+            urls.insert(id.clone(), format!("data:{media_type};base64,{data}"));
         }
         Self { urls, left: AtomicUsize::new(TOTAL_MAX) }
     }
@@ -61,11 +65,33 @@ impl InlineImages {
     }
 }
 
-/// Whether a URL is an image in itself, of a type that is shown.
-pub(super) fn is_image_data(url: &str) -> bool {
-    let Some(rest) = url.trim().get(5..) else { return false };
-    let media_type = rest.split([';', ',']).next().unwrap_or_default();
-    MEDIA_TYPES.iter().any(|known| known.eq_ignore_ascii_case(media_type))
+/// A `data:` URL (RFC 2397) that is an image of a type that is shown, with that type.
+pub(super) fn image_data(url: &str) -> Option<String> {
+    let (head, data) = url.trim().get(5..)?.split_once(',')?;
+    let (declared, parameters) = head.split_once(';').unwrap_or((head, ""));
+    let is_base64 =
+        parameters.rsplit(';').next().is_some_and(|last| last.trim().eq_ignore_ascii_case("base64"));
+    let start = data.as_bytes().get(..START_MAX).unwrap_or(data.as_bytes());
+    let start = if is_base64 { TransferEncoding::Base64.decode(start) } else { Cow::Borrowed(start) };
+    let media_type = media_type(&start, &declared.trim().to_ascii_lowercase())?;
+    Some(format!("data:{media_type}{}{parameters},{data}", if parameters.is_empty() { "" } else { ";" }))
+}
+
+/// The type of an image that is shown: by its first octets (MIME Sniffing Standard 6.1), whatever its label says. Where
+/// they say nothing, the label does.
+fn media_type(start: &[u8], label: &str) -> Option<&'static str> {
+    let is_avif = |brands: &[u8]| brands.chunks(4).any(|brand| matches!(brand, b"avif" | b"avis"));
+    match start {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [_, _, _, _, b'f', b't', b'y', b'p', brands @ ..] if is_avif(&brands[..brands.len().min(32)]) => {
+            Some("image/avif")
+        }
+        [b'B', b'M', ..] => Some("image/bmp"),
+        _ => MEDIA_TYPES.into_iter().find(|known| *known == label),
+    }
 }
 
 fn percent_decoded(text: &str) -> Option<String> {
@@ -118,10 +144,51 @@ mod tests {
     }
 
     #[test]
+    fn knows_images_by_their_first_octets() {
+        for (label, body, shown) in [
+            ("image/jpg; name=logo.jpg", "/9j/4AAQSkZJRg==", Some("data:image/jpeg;base64,/9j/4AAQSkZJRg==")),
+            ("image/pjpeg", "/9j/4AAQSkZJRg==", Some("data:image/jpeg;base64,/9j/4AAQSkZJRg==")),
+            ("image/x-png", "iVBORw0KGgo=", Some("data:image/png;base64,iVBORw0KGgo=")),
+            (
+                "application/octet-stream; name=logo.png",
+                "iVBORw0KGgo=",
+                Some("data:image/png;base64,iVBORw0KGgo="),
+            ),
+            ("image/png", "R0lGODlhAQAB", Some("data:image/gif;base64,R0lGODlhAQAB")),
+            ("image/unknown", "UklGRgAAAABXRUJQ", Some("data:image/webp;base64,UklGRgAAAABXRUJQ")),
+            ("image/x-ms-bmp", "Qk0AAA==", Some("data:image/bmp;base64,Qk0AAA==")),
+            (
+                "image/heif",
+                "AAAAHGZ0eXBtaWYxAAAAAG1pZjFhdmlm",
+                Some("data:image/avif;base64,AAAAHGZ0eXBtaWYxAAAAAG1pZjFhdmlm"),
+            ),
+            ("image/jpg", "aGVsbG8=", None),
+            ("image/svg+xml", "PHN2Zy8+", None),
+            ("application/octet-stream", "PGh0bWw+", None),
+        ] {
+            let raw = format!(
+                "Content-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: {label}\r\nContent-ID: <a@b>\r\n\
+                 Content-Transfer-Encoding: base64\r\n\r\n{body}\r\n--b--\r\n"
+            );
+            let images = InlineImages::of(&Structure::parse(raw.as_bytes()), raw.as_bytes(), "cid:");
+            assert_eq!(images.find("cid:a@b"), shown, "{label}");
+        }
+    }
+
+    #[test]
     fn knows_images_that_are_no_documents() {
-        assert!(is_image_data("data:image/png;base64,AA==") && is_image_data("DATA:Image/GIF,x"));
-        for other in ["data:image/svg+xml,<svg>", "data:text/html,x", "data:,x", "data:", ""] {
-            assert!(!is_image_data(other), "{other}");
+        for (url, shown) in [
+            ("data:image/png;base64,AA==", "data:image/png;base64,AA=="),
+            ("DATA:Image/GIF,x", "data:image/gif,x"),
+            (" data:image/jpg;base64,/9j/4AAQ", "data:image/jpeg;base64,/9j/4AAQ"),
+            ("data:;charset=x;base64,iVBORw0KGgo=", "data:image/png;charset=x;base64,iVBORw0KGgo="),
+        ] {
+            assert_eq!(image_data(url).as_deref(), Some(shown), "{url}");
+        }
+        for other in
+            ["data:image/svg+xml,<svg>", "data:text/html,x", "data:image/jpg,x", "data:,x", "data:", ""]
+        {
+            assert_eq!(image_data(other), None, "{other}");
         }
     }
 }

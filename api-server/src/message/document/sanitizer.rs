@@ -9,7 +9,8 @@ use ammonia::{Builder, UrlRelative};
 use url::Url;
 
 use super::Document;
-use super::images::{InlineImages, is_image_data};
+use super::images::{InlineImages, image_data};
+use super::kept::with_kept_elements;
 use super::limited::{LimitedWriter, TimedReader};
 use super::links::links_of;
 use super::style;
@@ -27,37 +28,11 @@ const HOSTS_MAX: usize = 100;
 
 /// Elements of mail besides those that the library keeps.
 const TAGS: [&str; 6] = ["address", "big", "font", "main", "section", "tfoot"];
-/// Elements that are removed with what is in them: it is no text, or it is shown in another way.
-const REMOVED: [&str; 29] = [
-    "applet",
-    "audio",
-    "button",
-    "canvas",
-    "embed",
-    "frame",
-    "frameset",
-    "head",
-    "iframe",
-    "marquee",
-    "math",
-    "noembed",
-    "noframes",
-    "noscript",
-    "object",
-    "option",
-    "plaintext",
-    "portal",
-    "script",
-    "select",
-    "selectedcontent",
-    "source",
-    "style",
-    "svg",
-    "template",
-    "textarea",
-    "title",
-    "video",
-    "xmp",
+/// Elements that are removed with what is in them: it is no text, or no reader shows it.
+const REMOVED: [&str; 22] = [
+    "audio", "canvas", "datalist", "embed", "frame", "frameset", "head", "iframe", "math", "noembed",
+    "noframes", "object", "script", "select", "source", "style", "svg", "template", "textarea", "title",
+    "video", "xml",
 ];
 /// Attributes of any element. What they say of looks is in old mail.
 const ATTRIBUTES: [&str; 12] = [
@@ -77,15 +52,12 @@ const ATTRIBUTES: [&str; 12] = [
 /// What links may lead to.
 const LINK_SCHEMES: [&str; 4] = ["http", "https", "mailto", "tel"];
 
-/// An element that the library looks up its ancestors for, each time: as another name it is removed all the same.
-const SELECTED_CONTENT: &str = "selectedcontent";
-
 /// The sanitized document of `html`, which shows `images`, and remote ones if `remote`.
 pub(super) fn sanitize(html: &str, images: InlineImages, remote: bool) -> Document {
     let considered = considered(html);
     let filter = Arc::new(AttributeFilter { images, remote, hosts: Mutex::default() });
-    let without = without_selected_content(considered);
-    let mut reader = TimedReader::new(&without, Instant::now() + PARSE_TIME);
+    let kept = with_kept_elements(considered);
+    let mut reader = TimedReader::new(&kept, Instant::now() + PARSE_TIME);
     let mut writer = LimitedWriter::new(OUTPUT_MAX);
     // Reading from memory does not fail; writing does where there is too much.
     let cleaned = builder(&filter).clean_from_reader(&mut reader);
@@ -112,21 +84,6 @@ fn considered(html: &str) -> &str {
         Some((at, _)) => &html[..at],
         None => html,
     }
-}
-
-fn without_selected_content(html: &str) -> Cow<'_, str> {
-    let lower = html.to_ascii_lowercase();
-    if !lower.contains(SELECTED_CONTENT) {
-        return html.into();
-    }
-    let (mut renamed, mut from) = (String::with_capacity(html.len()), 0);
-    for (at, _) in lower.match_indices(SELECTED_CONTENT) {
-        renamed.push_str(&html[from..at]);
-        renamed.push_str("selected-content");
-        from = at + SELECTED_CONTENT.len();
-    }
-    renamed.push_str(&html[from..]);
-    renamed.into()
 }
 
 fn builder(filter: &Arc<AttributeFilter>) -> Builder<'static> {
@@ -166,7 +123,7 @@ impl AttributeFilter {
             ("img", "src") => self.image(value),
             (_, "href" | "src" | "cite") => None,
             (_, "style") => Some(style::harmless(value)).filter(|style| !style.is_empty()),
-            _ => Some(value.to_owned()),
+            _ => Some(value).filter(|value| !has_markup(value)).map(str::to_owned),
         }
     }
 
@@ -175,7 +132,7 @@ impl AttributeFilter {
         let mut url = Url::parse(value).ok()?;
         match url.scheme() {
             "cid" => self.images.find(value).map(str::to_owned),
-            "data" => is_image_data(value).then(|| value.trim().to_owned()),
+            "data" => image_data(value),
             "http" | "https" => {
                 self.record_host(url.host_str()?);
                 url.set_scheme("https").ok()?;
@@ -192,6 +149,14 @@ impl AttributeFilter {
             hosts.insert(host.to_owned());
         }
     }
+}
+
+/// Whether a value has a tag or a comment in it: only where a parser is to be misled.
+fn has_markup(value: &str) -> bool {
+    let after = |(at, _): (usize, &str)| {
+        value[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c))
+    };
+    value.match_indices('<').any(after)
 }
 
 /// Where a link goes, written as it is followed.
@@ -225,6 +190,54 @@ mod tests {
             ["width=\"600\"", "bgcolor=\"#eee\"", "style=\"color:red\"", "face=\"Arial\"", "<b>you</b>"]
         {
             assert!(shown.contains(kept), "{kept}: {shown}");
+        }
+    }
+
+    #[test]
+    fn keeps_texts_of_elements_that_hold_text() {
+        for (mail, shown) in [
+            (
+                "<a href=\"https://a.example/?t=1\"><button style=\"color:#fff;background:#265cc4\">Confirm</button></a>",
+                "<span style=\"color:#fff;background:#265cc4\">Confirm</span></a>",
+            ),
+            (
+                "<a href=\"https://a.example/\"><input type=submit value=\"Confirm\"></a>",
+                "Confirm</span></a>",
+            ),
+            ("<p><button>482913</button></p>", "482913"),
+            ("<noscript><b>482913</b></noscript>", "<b>482913</b>"),
+            ("<marquee>482913</marquee>", "482913"),
+            ("<xmp>482913 <b></xmp>", "482913 &lt;b&gt;"),
+            ("<plaintext>482913", "482913"),
+            ("<applet>482913</applet>", "482913"),
+        ] {
+            let document = html(mail, false);
+            assert!(document.contains(shown), "{mail}: {document}");
+        }
+        let data = html(
+            "<noscript><xml><o:PixelsPerInch>96</o:PixelsPerInch></xml></noscript><datalist>a</datalist>",
+            false,
+        );
+        assert_eq!(data, "");
+    }
+
+    #[test]
+    fn keeps_backgrounds_that_colours_of_text_are_for() {
+        for (mail, shown) in [
+            (
+                "<html><body bgcolor=\"#101820\"><p style=\"color:#fff\">x</p></body></html>",
+                "background-color:#101820",
+            ),
+            ("<body bgcolor=101820 text=ffffff>x", "<div style=\"background-color:#101820;color:#ffffff\">x"),
+            (
+                "<body style=\"background:#101820 url(https://a.example/x) repeat-x\">x",
+                "<div style=\"background-color:#101820\">x",
+            ),
+            ("<html style=\"background-color:#101820\">x", "<div style=\"background-color:#101820\">x"),
+            ("<td style=\"background:#101820 url(x)\"><b style=\"color:#fff\">x</b></td>", "#101820"),
+        ] {
+            let document = html(&mail.replace("<td", "<table><tr><td"), false);
+            assert!(document.contains(shown), "{mail}: {document}");
         }
     }
 
@@ -306,6 +319,20 @@ mod tests {
         ),
         ("<input type=image src=\"https://evil.example\"><isindex><keygen>", &["input", "isindex", "keygen"]),
         ("<a id=x name=cookie class=y>z</a>", &["id=", "name=", "class="]),
+        (
+            "<body onload=alert(1) background=\"https://evil.example/x\" style=\"position:fixed\">x",
+            &["onload", "evil", "position"],
+        ),
+        (
+            "<button formaction=\"https://evil.example\" onclick=alert(1)>x</button>",
+            &["button", "evil", "onclick"],
+        ),
+        (
+            "<input type=submit formaction=//evil.example value='\"><script>alert(1)</script>' style='\"onclick=x'>",
+            &["<script", "evil", "onclick=\""],
+        ),
+        ("<body style='\"onload=alert(1)' dir='\"><script>'>x", &["<script", "onload"]),
+        ("<noscript><style><img src=x onerror=alert(1)></style></noscript>", &["style", "onerror"]),
         ("<selectedcontent><b>x</b></selectedcontent>", &["selectedcontent"]),
         ("<blockquote cite=\"https://evil.example\">x</blockquote><q cite=y>z</q>", &["cite", "evil"]),
     ];
@@ -372,6 +399,8 @@ mod tests {
             ("formatting before paragraphs", numbered.clone() + &many("<p>x")),
             ("attributes", "<a ".to_owned() + &(0..700_000).map(|n| format!("a{n} ")).collect::<String>()),
             ("selected content", many("<span><selectedcontent>")),
+            ("bodies", many("<body bgcolor=red>")),
+            ("buttons", many(&format!("<input {}>", (0..700).map(|n| format!("a{n} ")).collect::<String>()))),
             ("misnested", many("<a><table><a>")),
             ("open comments", many("<!--")),
             ("text", many("x ")),

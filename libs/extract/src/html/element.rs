@@ -75,7 +75,7 @@ pub(super) fn flow(name: &str) -> Flow {
         "li" => Flow::Item,
         "html" | "body" | "div" | "table" | "tbody" | "thead" | "tfoot" | "tr" | "caption" | "center"
         | "section" | "article" | "header" | "footer" | "main" | "nav" | "aside" | "address" | "form"
-        | "fieldset" | "legend" | "figure" | "figcaption" | "dt" | "dd" | "details" | "summary"
+        | "fieldset" | "legend" | "figure" | "figcaption" | "dt" | "dd" | "details" | "summary" | "xmp"
         | "option" | "dialog" | "menu" => Flow::Line,
         _ => Flow::Inline,
     }

@@ -114,6 +114,7 @@ impl Reader {
             "br" => self.writer.break_line(),
             "base" => self.base = self.base.take().or_else(|| attribute(tag, "href")),
             "img" => self.image(tag),
+            "input" => self.button(tag),
             _ => {}
         }
         if element::is_void(name) {
@@ -150,7 +151,9 @@ impl Reader {
         }
         let raw = match name {
             "script" => RawKind::ScriptData,
-            "style" | "xmp" | "iframe" | "noembed" | "noframes" => RawKind::Rawtext,
+            // Its text is shown as it is.
+            "xmp" => return TokenSinkResult::RawData(RawKind::Rawtext),
+            "style" | "iframe" | "noembed" | "noframes" => RawKind::Rawtext,
             "title" | "textarea" => RawKind::Rcdata,
             _ => return TokenSinkResult::Continue,
         };
@@ -247,6 +250,17 @@ impl Reader {
         }
     }
 
+    /// The text of a button that has no content.
+    fn button(&mut self, tag: &Tag) {
+        let is_button = attribute(tag, "type").is_some_and(|of| {
+            ["button", "reset", "submit"].iter().any(|button| of.trim().eq_ignore_ascii_case(button))
+        });
+        let Some(text) = attribute(tag, "value").filter(|_| is_button) else { return };
+        if self.look_of(tag).is_some_and(|(look, _)| look.is_seen()) {
+            self.text(&text);
+        }
+    }
+
     fn image(&mut self, tag: &Tag) {
         let Some((seen, styled)) = self.look_of(tag) else { return };
         if let (Some(link), true) = (&mut self.link, seen.is_seen() && styled.displayed != Some(false)) {
@@ -272,6 +286,7 @@ impl Reader {
                 "hidden" => hidden = true,
                 "bgcolor" => presented.background = Some(Color::parse(value)),
                 "background" if !value.is_empty() => presented.background = Some(Color::Unknown),
+                "text" if &*tag.name == "body" => presented.color = Some(Color::parse(value)),
                 "color" if &*tag.name == "font" => presented.color = Some(Color::parse(value)),
                 "size" if &*tag.name == "font" => presented.size = font_size(value),
                 _ => {}

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::text::{Emphasis, chars};
+use crate::text::Emphasis;
+use crate::text::chars::Normalizer;
 
 /// What becomes of characters that look alike or are not seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,7 @@ pub(super) struct Writer {
     text: String,
     limit: usize,
     characters: Characters,
+    normalizer: Normalizer,
     gap: Gap,
     /// Lines that were broken one by one since the last text.
     breaks: usize,
@@ -43,6 +45,7 @@ impl Writer {
             text: String::new(),
             limit,
             characters,
+            normalizer: Normalizer::default(),
             gap: Gap::None,
             breaks: 0,
             is_item: false,
@@ -59,6 +62,9 @@ impl Writer {
     /// The next text is at least so far from the last.
     pub(super) fn separate(&mut self, gap: Gap) {
         self.gap = self.gap.max(gap);
+        if gap > Gap::None {
+            self.normalizer = Normalizer::default();
+        }
     }
 
     /// A line break, which counts each time.
@@ -90,22 +96,22 @@ impl Writer {
                 }
                 continue;
             }
-            let c = match self.characters {
-                Characters::Normalized => chars::normal(c),
-                Characters::AsWritten => Some(if c.is_control() { ' ' } else { c }),
+            let forms = match self.characters {
+                Characters::Normalized => self.normalizer.next(c),
+                Characters::AsWritten => [None, Some(if c.is_control() { ' ' } else { c })],
             };
-            match c {
-                Some(' ') => self.separate(Gap::Space),
-                Some(c) => {
-                    if !self.write_gap(c.len_utf8()) {
-                        return first;
-                    }
-                    let at = self.text.len();
-                    first = first.or(Some(at));
-                    self.text.push(c);
-                    self.emphasize(at, emphasis);
+            for c in forms.into_iter().flatten() {
+                if c == ' ' {
+                    self.separate(Gap::Space);
+                    continue;
                 }
-                None => {}
+                if !self.write_gap(c.len_utf8()) {
+                    return first;
+                }
+                let at = self.text.len();
+                first = first.or(Some(at));
+                self.text.push(c);
+                self.emphasize(at, emphasis);
             }
         }
         first

@@ -1,6 +1,10 @@
 //! One form for characters that look alike: digits of all scripts, widths, dashes, spaces, and what is not seen.
 
+use icu_properties::CodePointSetData;
+use icu_properties::props::DefaultIgnorableCodePoint;
 use unicode_normalization::char::decompose_compatible;
+
+use super::url_scan::is_of_url;
 
 /// The zeros of Unicode's decimal digits; nine more digits follow each.
 const ZEROS: &[u32] = &[
@@ -16,22 +20,13 @@ pub(crate) fn is_currency(c: char) -> bool {
     matches!(c, '$' | '¢'..='¥' | '\u{20A0}'..='\u{20CF}' | '฿' | '৳' | '﷼')
 }
 
-/// The form of a character, or nothing for what is not seen (zero width, direction, variation).
+/// The form of a character, or nothing for what is not seen: what is default-ignorable in Unicode, and keycaps.
 pub(crate) fn normal(c: char) -> Option<char> {
     if c.is_ascii() {
         return if c.is_ascii_control() && !matches!(c, '\n' | '\t') { Some(' ') } else { Some(c) };
     }
     match c {
-        '\u{AD}'
-        | '\u{34F}'
-        | '\u{61C}'
-        | '\u{180E}'
-        | '\u{200B}'..='\u{200F}'
-        | '\u{202A}'..='\u{202E}'
-        | '\u{2060}'..='\u{206F}'
-        | '\u{FE00}'..='\u{FE0F}'
-        | '\u{FEFF}'
-        | '\u{20E3}' => None,
+        '\u{AD}' | '\u{20E3}' => None,
         '\u{80}'..='\u{A0}'
         | '\u{1680}'
         | '\u{2000}'..='\u{200A}'
@@ -51,7 +46,38 @@ pub(crate) fn normal(c: char) -> Option<char> {
             decompose_compatible(c, |to| first = first.or(Some(to)));
             first
         }
+        c if CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c) => None,
         _ => Some(digit(c).unwrap_or(c)),
+    }
+}
+
+/// Puts the characters of a text into that form, one after the other.
+///
+/// No character outside ASCII is part of an address (RFC 3986 2). One whose form could be, or that is not seen, is
+/// parted from the address before it by a space.
+#[derive(Debug, Default)]
+pub(crate) struct Normalizer {
+    /// Characters of `://` before the next one.
+    matched: u8,
+    /// Whether the next character may be part of an address.
+    in_address: bool,
+}
+
+impl Normalizer {
+    /// The space before the next character, if there is one, and its form.
+    pub(crate) fn next(&mut self, c: char) -> [Option<char>; 2] {
+        let form = normal(c);
+        let parts = self.in_address && !c.is_ascii() && form.is_none_or(is_of_url);
+        self.in_address &= !parts && form.is_some_and(is_of_url);
+        self.matched = match (self.matched, form) {
+            (_, Some(':')) => 1,
+            (1, Some('/')) => 2,
+            (matched, form) => {
+                self.in_address |= matched == 2 && form == Some('/');
+                0
+            }
+        };
+        [parts.then_some(' '), form]
     }
 }
 
@@ -66,7 +92,8 @@ fn digit(c: char) -> Option<char> {
 /// The text in that form.
 pub(crate) fn normalized(text: &str) -> String {
     let mut form = String::with_capacity(text.len());
-    form.extend(text.chars().filter_map(normal));
+    let mut normalizer = Normalizer::default();
+    form.extend(text.chars().flat_map(|c| normalizer.next(c)).flatten());
     form
 }
 
@@ -87,6 +114,16 @@ mod tests {
     #[test]
     fn dashes_spaces_and_widths_are_ascii() {
         assert_eq!(normalized("123–456\u{A0}：Ａ"), "123-456 :A");
+    }
+
+    #[test]
+    fn nothing_outside_ascii_is_part_of_an_address() {
+        for after in ["（24h", "２４時間", "［1］", "～", "＆x=1", "\u{200B}x", "–x", "٤"] {
+            let text = normalized(&format!("「https://a.example/?t=a:/b{after}"));
+            assert!(text.starts_with("「https://a.example/?t=a:/b "), "{text}");
+        }
+        assert_eq!(normalized("https://a.example/。：Ａ"), "https://a.example/。:A");
+        assert_eq!(normalized("https://a.example/ Ａ：／Ｂ"), "https://a.example/ A:/B");
     }
 
     #[test]

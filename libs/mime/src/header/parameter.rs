@@ -7,6 +7,9 @@ use crate::transfer::hex;
 /// Maximum octets of a field that are parsed.
 const FIELD_MAX: usize = 4096;
 
+/// Parameters that begin also where no `;` is before them.
+const KNOWN: [&str; 8] = ["boundary", "charset", "delsp", "filename", "format", "name", "start", "type"];
+
 /// The value of a field and its parameters.
 pub(crate) struct Parameters {
     /// The text before the first parameter.
@@ -31,12 +34,13 @@ impl Parameters {
         let value = next_value(&mut rest);
         let mut list = Vec::new();
         while !rest.is_empty() {
-            let (name, ends_with_equals) = match rest.find(['=', ';']) {
-                Some(end) => (&rest[..end], rest.as_bytes()[end] == b'='),
+            // Some software writes `charset: utf-8`.
+            let (name, has_value) = match rest.find(['=', ':', ';']) {
+                Some(end) => (&rest[..end], rest.as_bytes()[end] != b';'),
                 None => (rest, false),
             };
             rest = rest.get(name.len() + 1..).unwrap_or("");
-            if ends_with_equals {
+            if has_value {
                 list.push(Parameter::new(name.trim(), next_value(&mut rest)));
             }
         }
@@ -69,17 +73,37 @@ impl Parameter {
     }
 }
 
-/// Removes a value and the `;` after it from the text. Quotes may be anywhere in it.
+/// Removes a value and the `;` after it from the text. Quotes may be anywhere in it. A known parameter ends it also
+/// after white space, a comma, a colon or a closing quote.
 fn next_value(rest: &mut &str) -> String {
     let mut value = String::new();
+    if begins_parameter(rest.as_bytes()) {
+        return value;
+    }
     let (mut kept, mut had_quotes, mut quoted, mut end) = (0, false, false, rest.len());
     let mut characters = rest.char_indices();
     while let Some((i, c)) = characters.next() {
+        let after = &rest[i + c.len_utf8()..];
         match c {
-            '"' => (quoted, had_quotes) = (!quoted, true),
+            '"' => {
+                (quoted, had_quotes) = (!quoted, true);
+                if !quoted && begins_parameter(after.as_bytes()) {
+                    end = i + 1;
+                    kept = value.len();
+                    break;
+                }
+            }
             '\\' if quoted => value.extend(characters.next().map(|(_, escaped)| escaped)),
-            ';' if !quoted => {
+            // A quote that is never closed does not hide the parameters after it.
+            ';' if !quoted || (!after.contains('"') && begins_parameter(after.as_bytes())) => {
                 end = i + 1;
+                break;
+            }
+            _ if !quoted
+                && (c.is_whitespace() || matches!(c, ',' | ':'))
+                && begins_parameter(after.as_bytes()) =>
+            {
+                end = i + c.len_utf8();
                 break;
             }
             // Unquoted white space counts only between other characters.
@@ -103,6 +127,17 @@ fn next_value(rest: &mut &str) -> String {
     }
     *rest = &rest[end..];
     value
+}
+
+/// Whether a text begins with a known parameter: its name, maybe the suffix of RFC 2231, and `=`.
+pub(super) fn begins_parameter(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let name = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let is_known = KNOWN.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(&text[..name]));
+    is_known && {
+        let suffix = text[name..].iter().take_while(|byte| **byte == b'*' || byte.is_ascii_digit()).count();
+        text[name + suffix..].trim_ascii_start().starts_with(b"=")
+    }
 }
 
 /// Joins the sections of a value, of which the first has the charset (RFC 2231 4.1).
@@ -152,8 +187,32 @@ mod tests {
         assert_eq!(parsed.get("charset").as_deref(), Some("utf-8"));
         assert_eq!(parsed.get("format").as_deref(), Some("flowed"));
         assert_eq!(parsed.get("x"), None);
+        let colon = Parameters::parse(b"text/html; charset: koi8-r");
+        assert_eq!(colon.get("charset").as_deref(), Some("koi8-r"));
         let garbage = Parameters::parse(b";;;=/garbage; charset");
         assert_eq!((garbage.value.as_str(), garbage.get("charset")), ("", None));
+    }
+
+    #[test]
+    fn finds_parameters_without_the_semicolon_before_them() {
+        for field in [
+            "multipart/mixed boundary=b1 charset=utf-8",
+            "multipart/mixed, boundary=b1, charset=utf-8",
+            "multipart/mixed:boundary=b1:charset=utf-8",
+            "multipart/mixed boundary=\"b1\" charset=\"utf-8\"",
+            "multipart/mixed; boundary=\"b1\"charset=utf-8",
+            "multipart/mixed; charset=\"utf-8; boundary=b1",
+            "multipart/mixed; x=1 BOUNDARY = b1,charset*=us-ascii''utf-8",
+        ] {
+            let parsed = Parameters::parse(field.as_bytes());
+            assert!(parsed.value.starts_with("multipart/mixed"), "{field}");
+            assert_eq!(parsed.get("boundary").as_deref(), Some("b1"), "{field}");
+            assert_eq!(parsed.get("charset").as_deref(), Some("utf-8"), "{field}");
+        }
+        let nameless = Parameters::parse(b" filename=a.pdf");
+        assert_eq!((nameless.value.as_str(), nameless.get("filename").as_deref()), ("", Some("a.pdf")));
+        let quoted = Parameters::parse(b"attachment; filename=\"a, name=b; type=c.txt\"");
+        assert_eq!(quoted.get("filename").as_deref(), Some("a, name=b; type=c.txt"));
     }
 
     #[test]

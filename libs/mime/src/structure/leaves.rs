@@ -3,13 +3,16 @@
 use std::ops::Range;
 
 use super::Leaf;
-use super::part::Part;
-use crate::header::{field_name_end, line_end};
+use super::part::{Part, Place, Shown};
+use crate::header::{continues_field, field_name_end, line_end};
 
 /// Maximum nesting of multiparts.
 const LEVELS_MAX: usize = 50;
 /// Maximum parts, including multiparts.
 pub(super) const PARTS_MAX: usize = 1_000;
+
+/// Maximum octets of a boundary that is not named (RFC 2046 5.1.1).
+const GUESSED_BOUNDARY_MAX: usize = 70;
 
 /// The message exceeds the limits of nesting or parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,9 +22,47 @@ pub struct TooComplex;
 #[derive(Debug)]
 struct OpenMultipart {
     boundary: Vec<u8>,
-    related: bool,
-    digest: bool,
-    children: usize,
+    kind: MultipartKind,
+    /// The content id of the root, if it is named.
+    start: Option<String>,
+    /// Parts that began.
+    parts: usize,
+    /// What was shown of it, or before it where it is not an alternative to that.
+    shown: Shown,
+}
+
+/// What a multipart says of its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MultipartKind {
+    Alternative,
+    Related,
+    Digest,
+    /// Any other type (RFC 2046 5.1.3).
+    Mixed,
+}
+
+impl MultipartKind {
+    fn of(media_type: &str) -> Self {
+        match media_type {
+            "multipart/alternative" => Self::Alternative,
+            "multipart/related" => Self::Related,
+            "multipart/digest" => Self::Digest,
+            _ => Self::Mixed,
+        }
+    }
+}
+
+impl OpenMultipart {
+    /// The place of the next part.
+    fn place(&self) -> Place<'_> {
+        match self.kind {
+            MultipartKind::Alternative => Place::Alternative,
+            MultipartKind::Related => Place::Related { start: self.start.as_deref(), shown: self.shown },
+            MultipartKind::Digest | MultipartKind::Mixed => {
+                Place::Mixed { is_first: self.parts == 1, shown: self.shown }
+            }
+        }
+    }
 }
 
 /// A delimiter line (RFC 2046 5.1.1).
@@ -85,16 +126,22 @@ impl<'a> Leaves<'a> {
             return Err(TooComplex);
         }
         let (section_end, body) = if at == 0 { self.header } else { self.header_section(at) };
-        let part = Part::parse(&self.raw[at..section_end], self.open.last().is_some_and(|open| open.digest));
-        if let Some(boundary) = part.boundary() {
+        let around = self.open.last();
+        let part = Part::parse(
+            &self.raw[at..section_end],
+            around.is_some_and(|open| open.kind == MultipartKind::Digest),
+        );
+        if let Some(boundary) = part.boundary().or_else(|| self.guessed_boundary(&part, body)) {
             if self.open.len() == LEVELS_MAX {
                 return Err(TooComplex);
             }
+            let shown = around.filter(|open| open.kind != MultipartKind::Alternative).map(|open| open.shown);
             self.open.push(OpenMultipart {
                 boundary,
-                related: part.is_related(),
-                digest: part.is_digest(),
-                children: 0,
+                kind: MultipartKind::of(part.media_type()),
+                start: part.start().map(str::to_owned),
+                parts: 0,
+                shown: shown.unwrap_or_default(),
             });
             let delimiter = self.next_delimiter(body);
             self.at = self.next_part(delimiter);
@@ -102,9 +149,34 @@ impl<'a> Leaves<'a> {
         }
         let delimiter = self.next_delimiter(body);
         let end = delimiter.as_ref().map_or(self.raw.len(), |found| found.content_end.max(body));
-        let in_related = self.open.last().is_some_and(|open| open.related && open.children > 1);
+        let place = self.open.last().map_or(Place::Message, OpenMultipart::place);
+        let leaf = part.into_leaf(body..end, place, self.first);
+        self.open.iter_mut().for_each(|open| open.shown.add(leaf.role));
         self.at = self.next_part(delimiter);
-        Ok(Some(part.into_leaf(body..end, self.first, in_related)))
+        Ok(Some(leaf))
+    }
+
+    /// The boundary of a multipart that names none: that of its first line that looks like a delimiter, before the
+    /// header section or the blank line of a part.
+    fn guessed_boundary(&self, part: &Part, body: usize) -> Option<Vec<u8>> {
+        if !part.is_multipart() {
+            return None;
+        }
+        let mut line = body;
+        while line < self.raw.len() {
+            let end = line_end(self.raw, line);
+            if self.delimiter(line, end).is_some() {
+                return None;
+            }
+            let boundary = self.raw[line..end].strip_prefix(b"--").map(<[u8]>::trim_ascii_end);
+            if let Some(boundary) = boundary.filter(|boundary| is_boundary(boundary)) {
+                let next = &self.raw[end..line_end(self.raw, end)];
+                let begins_part = next.trim_ascii().is_empty() || field_name_end(next).is_some();
+                return begins_part.then(|| boundary.to_vec());
+            }
+            line = end;
+        }
+        None
     }
 
     /// The start of the part after a delimiter. After a closing one there is an epilogue, up to a
@@ -114,7 +186,7 @@ impl<'a> Leaves<'a> {
             let found = delimiter?;
             self.open.truncate(found.level + 1);
             if !found.closes {
-                self.open.last_mut()?.children += 1;
+                self.open.last_mut()?.parts += 1;
                 return Some(found.after);
             }
             self.open.pop();
@@ -126,19 +198,20 @@ impl<'a> Leaves<'a> {
     /// not part of a field ends the section without a blank line.
     fn header_section(&self, at: usize) -> (usize, usize) {
         let mut line = at;
+        let mut before: &[u8] = b"";
         while line < self.raw.len() {
             let end = line_end(self.raw, line);
             let content = &self.raw[line..end];
             match content {
                 b"\r\n" | b"\n" => return (line, end),
-                [b' ' | b'\t', ..] if line > at => {}
+                _ if line > at && continues_field(before, content) => {}
                 _ if self.delimiter(line, end).is_some() => return (line, line),
                 _ if field_name_end(content).is_some()
                     || content.starts_with(b"From ")
                     || content.starts_with(b">From ") => {}
                 _ => return (line, line),
             }
-            line = end;
+            (before, line) = (content, end);
         }
         (line, line)
     }
@@ -176,4 +249,12 @@ impl<'a> Leaves<'a> {
         }
         None
     }
+}
+
+/// Whether what follows `--` may be a boundary that nobody named (RFC 2046 5.1.1), and no rule or signature.
+fn is_boundary(text: &[u8]) -> bool {
+    (1..=GUESSED_BOUNDARY_MAX).contains(&text.len())
+        && text.iter().all(u8::is_ascii_graphic)
+        && text.iter().any(u8::is_ascii_alphanumeric)
+        && !text.ends_with(b"--")
 }

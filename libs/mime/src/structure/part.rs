@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{Leaf, Role};
+use crate::flowed::Flowed;
 use crate::header::{Parameters, decode_header, decode_words, header_fields, unfolded};
 use crate::text;
 use crate::transfer::TransferEncoding;
@@ -17,11 +18,56 @@ pub(super) struct Part {
     media_type: String,
     charset: Option<String>,
     boundary: Option<String>,
+    /// The content id of the root of a `multipart/related`.
+    start: Option<String>,
+    flowed: Option<Flowed>,
     encoding: TransferEncoding,
     attachment: bool,
     inline: bool,
     file_name: Option<String>,
     content_id: Option<String>,
+    has_location: bool,
+}
+
+/// Where a part is: what its multipart says of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// It is the whole message.
+    Message,
+    /// One of the forms of a text (RFC 2046 5.1.4).
+    Alternative,
+    /// The root, or what the root refers to (RFC 2387).
+    Related {
+        /// The content id of the root, if it is named.
+        start: Option<&'a str>,
+        /// What was shown of the multipart before.
+        shown: Shown,
+    },
+    /// Beside other parts (RFC 2046 5.1.3).
+    Mixed {
+        /// Whether it is the first of them.
+        is_first: bool,
+        /// What was shown of the multipart before.
+        shown: Shown,
+    },
+}
+
+/// The kinds of text that were shown.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shown {
+    text: bool,
+    html: bool,
+}
+
+impl Shown {
+    pub(super) fn add(&mut self, role: Role) {
+        self.text |= role == Role::Text;
+        self.html |= role == Role::Html;
+    }
+
+    fn is_nothing(self) -> bool {
+        !self.text && !self.html
+    }
 }
 
 impl Part {
@@ -32,11 +78,14 @@ impl Part {
             media_type: default_type.into(),
             charset: None,
             boundary: None,
+            start: None,
+            flowed: None,
             encoding: TransferEncoding::Identity,
             attachment: false,
             inline: false,
             file_name: None,
             content_id: None,
+            has_location: false,
         };
         let mut name = None;
         let mut seen = [false; 4];
@@ -45,20 +94,23 @@ impl Part {
             if field.name.eq_ignore_ascii_case("content-type") && first(0) {
                 let parsed = Parameters::parse(field.value);
                 part.media_type = media_type(&parsed.value, default_type);
-                part.charset = parsed.get("charset");
+                part.charset = parsed.get("charset").and_then(|label| charset(&label));
                 part.boundary = parsed.get("boundary");
-                name = parsed.get("name");
+                part.start = parsed.get("start").map(|id| content_id(&id));
+                part.flowed = flowed(&parsed);
+                name = parsed.get("name").or_else(|| parsed.get("filename"));
             } else if field.name.eq_ignore_ascii_case("content-transfer-encoding") && first(1) {
                 part.encoding = TransferEncoding::parse(&unfolded(field.value));
             } else if field.name.eq_ignore_ascii_case("content-disposition") && first(2) {
                 let parsed = Parameters::parse(field.value);
-                part.inline = parsed.value.eq_ignore_ascii_case("inline");
-                part.attachment = !part.inline && !parsed.value.is_empty();
-                part.file_name = parsed.get("filename");
+                let disposition = parsed.value.split(|c| !is_token_char(c)).next().unwrap_or("");
+                part.inline = disposition.eq_ignore_ascii_case("inline");
+                part.attachment = !part.inline && !disposition.is_empty();
+                part.file_name = parsed.get("filename").or_else(|| parsed.get("name"));
             } else if field.name.eq_ignore_ascii_case("content-id") && first(3) {
-                let id = decode_header(field.value);
-                let id = id.trim_start_matches('<').trim_end_matches('>').to_owned();
-                part.content_id = Some(id).filter(|id| !id.is_empty());
+                part.content_id = Some(content_id(&decode_header(field.value))).filter(|id| !id.is_empty());
+            } else if field.name.eq_ignore_ascii_case("content-location") {
+                part.has_location = true;
             }
         }
         part.file_name = part.file_name.or(name).and_then(|name| file_name(&name));
@@ -67,37 +119,66 @@ impl Part {
 
     /// The boundary, if the part is a multipart with a valid one.
     pub(super) fn boundary(&self) -> Option<Vec<u8>> {
-        let boundary = self.boundary.as_deref().filter(|_| self.media_type.starts_with("multipart/"))?;
+        let boundary = self.boundary.as_deref().filter(|_| self.is_multipart())?;
         let boundary = boundary.trim_end().as_bytes();
         (1..=BOUNDARY_MAX).contains(&boundary.len()).then(|| boundary.to_vec())
     }
 
-    pub(super) fn is_related(&self) -> bool {
-        self.media_type == "multipart/related"
+    pub(super) fn is_multipart(&self) -> bool {
+        self.media_type.starts_with("multipart/")
     }
 
-    pub(super) fn is_digest(&self) -> bool {
-        self.media_type == "multipart/digest"
+    /// The type of a multipart, in lower case.
+    pub(super) fn media_type(&self) -> &str {
+        &self.media_type
     }
 
-    /// Converts to a leaf. `first`: it is the first leaf. `in_related`: it belongs to another part.
-    pub(super) fn into_leaf(self, body: Range<usize>, first: bool, in_related: bool) -> Leaf {
-        let is_shown = !self.attachment && !in_related && (first || self.file_name.is_none());
-        let role = match self.media_type.as_str() {
-            "text/html" if is_shown => Role::Html,
-            "text/plain" if is_shown => Role::Text,
+    /// The content id of the root of a multipart, if it is named.
+    pub(super) fn start(&self) -> Option<&str> {
+        self.start.as_deref()
+    }
+
+    /// The role of a leaf. `first`: it is the first one of the message.
+    fn role(&self, place: Place<'_>, first: bool) -> Role {
+        let is_html = self.media_type == "text/html";
+        // The root can refer to it neither by an id nor by a location.
+        let is_unreferenced = self.content_id.is_none() && !self.has_location && self.file_name.is_none();
+        let is_shown = !self.attachment
+            && match place {
+                Place::Message | Place::Alternative => true,
+                // Plain text refers to nothing: HTML after it is the text in another form.
+                Place::Related { start, shown } => {
+                    shown.is_nothing()
+                        || (start.is_some() && start == self.content_id.as_deref())
+                        || (is_html && !shown.html)
+                        || is_unreferenced
+                }
+                // A name alone makes no file of the only text.
+                Place::Mixed { is_first, shown } => {
+                    self.file_name.is_none() || (shown.is_nothing() && (is_first || !self.inline))
+                }
+            };
+        let is_fallback = first && !matches!(place, Place::Alternative);
+        match self.media_type.as_str() {
+            _ if !is_shown => Role::Attachment,
+            "text/html" => Role::Html,
+            "text/plain" => Role::Text,
             // A multipart without a boundary, or a message of another text type.
-            other if is_shown && first && (other.starts_with("multipart/") || other.starts_with("text/")) => {
-                Role::Text
-            }
+            other if is_fallback && (self.is_multipart() || other.starts_with("text/")) => Role::Text,
             _ => Role::Attachment,
-        };
+        }
+    }
+
+    /// Converts to a leaf. `first`: it is the first one of the message.
+    pub(super) fn into_leaf(self, body: Range<usize>, place: Place<'_>, first: bool) -> Leaf {
+        let is_related = matches!(place, Place::Related { .. });
         Leaf {
-            role,
+            role: self.role(place, first),
             charset: self.charset,
+            flowed: self.flowed.filter(|_| self.media_type == "text/plain"),
             encoding: self.encoding,
             body,
-            inline: self.inline || (in_related && !self.attachment),
+            inline: self.inline || (is_related && !self.attachment),
             file_name: self.file_name,
             content_id: self.content_id,
             media_type: self.media_type,
@@ -105,15 +186,39 @@ impl Part {
     }
 }
 
-/// The media type; the default if the value is invalid (RFC 2045 5.2).
+/// How the lines of a text flow, if they do (RFC 3676).
+fn flowed(parameters: &Parameters) -> Option<Flowed> {
+    let is = |name: &str, value: &str| {
+        parameters.get(name).is_some_and(|found| found.trim().eq_ignore_ascii_case(value))
+    };
+    is("format", "flowed").then(|| Flowed { deletes_space: is("delsp", "yes") })
+}
+
+/// The label of a charset without quotes and punctuation that some software puts around it.
+fn charset(label: &str) -> Option<String> {
+    let label = label.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    (!label.is_empty()).then(|| label.to_owned())
+}
+
+/// A content id without angle brackets.
+fn content_id(value: &str) -> String {
+    value.trim_start_matches('<').trim_end_matches('>').to_owned()
+}
+
+/// The media type that a value begins with; the default if there is none (RFC 2045 5.2).
 fn media_type(value: &str, default_type: &str) -> String {
-    let tokens = value.split_once('/').map(|(main, sub)| [main.trim_end(), sub.trim_start()]);
-    match tokens {
-        Some(tokens) if tokens.iter().all(|token| !token.is_empty() && token.bytes().all(is_token)) => {
-            tokens.join("/").to_ascii_lowercase()
-        }
-        _ => default_type.to_owned(),
-    }
+    let token = |text: &str| text.find(|c| !is_token_char(c)).unwrap_or(text.len());
+    let tokens = || {
+        let (main, rest) = value.split_at(token(value));
+        let rest = rest.trim_start().strip_prefix('/')?.trim_start();
+        let sub = &rest[..token(rest)];
+        (!main.is_empty() && !sub.is_empty()).then(|| format!("{main}/{sub}").to_ascii_lowercase())
+    };
+    tokens().unwrap_or_else(|| default_type.to_owned())
+}
+
+fn is_token_char(c: char) -> bool {
+    u8::try_from(c).is_ok_and(is_token)
 }
 
 /// Whether a byte may be in a token (RFC 2045 5.1).

@@ -53,6 +53,116 @@ fn parses_nested_multiparts() {
     assert_eq!(attachments.iter().map(|a| (a.index, a.size)).collect::<Vec<_>>(), [(0, 3), (1, 4), (2, 25)]);
 }
 
+/// Roles of the leaves of a multipart with these parts, each a header section and a body.
+fn roles(subtype: &str, parts: &[&str]) -> Vec<Role> {
+    let parts: String = parts.iter().map(|part| format!("--b\n{part}\n")).collect();
+    let raw = format!("Content-Type: multipart/{subtype}; boundary=b\n\n{parts}--b--\n");
+    leaves(&raw).into_iter().map(|(role, ..)| role).collect()
+}
+
+const PLAIN: &str = "Content-Type: text/plain\n\nx";
+const NAMED_PLAIN: &str = "Content-Type: text/plain; name=x.txt\n\nx";
+const HTML: &str = "Content-Type: text/html\n\nx";
+const NAMED_HTML: &str = "Content-Type: text/html; name=x.html\nContent-ID: <h@x>\n\nx";
+const ATTACHED_HTML: &str = "Content-Type: text/html\nContent-Disposition: attachment\n\nx";
+const INLINE_PLAIN: &str = "Content-Disposition: inline; filename=x.txt\n\nx";
+const PNG: &str = "Content-Type: image/png\n\nx";
+
+#[test]
+fn derives_roles_from_the_enclosing_multipart() {
+    use Role::{Attachment, Html, Text};
+    for (subtype, parts, expected) in [
+        ("alternative", &[NAMED_PLAIN, NAMED_HTML][..], &[Text, Html][..]),
+        ("alternative", &[PNG, NAMED_PLAIN, NAMED_HTML], &[Attachment, Text, Html]),
+        ("alternative", &[PLAIN, ATTACHED_HTML], &[Text, Attachment]),
+        ("alternative", &["Content-Type: text/calendar\n\nx", PLAIN], &[Attachment, Text]),
+        ("mixed", &[NAMED_PLAIN, NAMED_HTML], &[Text, Attachment]),
+        ("mixed", &[HTML, NAMED_PLAIN, PLAIN], &[Html, Attachment, Text]),
+        ("mixed", &[PNG, NAMED_HTML], &[Attachment, Html]),
+        ("mixed", &[INLINE_PLAIN, INLINE_PLAIN], &[Text, Attachment]),
+        ("mixed", &[PNG, INLINE_PLAIN], &[Attachment, Attachment]),
+        ("x-unknown", &[PLAIN, NAMED_HTML], &[Text, Attachment]),
+        ("related", &[NAMED_HTML, PNG], &[Html, Attachment]),
+        ("related", &[PNG, HTML], &[Attachment, Html]),
+        ("related", &[PLAIN, NAMED_HTML, PNG], &[Text, Html, Attachment]),
+        ("related", &[HTML, NAMED_HTML, NAMED_PLAIN], &[Html, Attachment, Attachment]),
+        ("related; start=\"<h@x>\"", &[PNG, NAMED_HTML], &[Attachment, Html]),
+        ("related; start=\"h@x\"", &[HTML, NAMED_HTML], &[Html, Html]),
+        ("related; start=\"<missing@x>\"", &[NAMED_HTML, PNG], &[Html, Attachment]),
+    ] {
+        assert_eq!(roles(subtype, parts), expected, "{subtype}: {parts:?}");
+    }
+}
+
+#[test]
+fn derives_roles_within_nested_multiparts() {
+    use Role::{Attachment, Html, Text};
+    let mixed = "Content-Type: multipart/mixed; boundary=c\n\n--c\nContent-Type: text/html; name=x.html\n\nx\n\
+        --c\nContent-Type: text/plain; name=y.txt\n\ny\n--c--";
+    assert_eq!(roles("alternative", &[PLAIN, mixed]), [Text, Html, Attachment]);
+    assert_eq!(roles("mixed", &[PLAIN, mixed]), [Text, Attachment, Attachment]);
+    let forms = mixed.replace("mixed", "alternative");
+    assert_eq!(roles("mixed", &[&forms, NAMED_PLAIN]), [Html, Text, Attachment]);
+    assert_eq!(roles("related", &[&forms, PNG, NAMED_HTML]), [Html, Text, Attachment, Attachment]);
+}
+
+#[test]
+fn reads_fields_with_mistakes() {
+    let two =
+        |field: &str| leaves(&format!("{field}\n\n--b\n\none\n--b\nContent-Type: text/html\n\ntwo\n--b--\n"));
+    for field in [
+        "Content-Type: multipart/alternative boundary=b",
+        "Content-Type: multipart/alternative, boundary=\"b\"",
+        "Content-Type: multipart/alternative:boundary=b; charset=utf-8",
+        "Content-Type: multipart/alternative; charset=utf-8 boundary=b",
+        "Content-Type: multipart/alternative;\nboundary=\"b\"\nX: y",
+        "Content-Type: multipart/alternative;",
+        "Content-Type: multipart/alternative; bounary=b",
+    ] {
+        is(&two(field), &[(Role::Text, "text/plain", "one"), (Role::Html, "text/html", "two")]);
+    }
+    for field in [
+        "text/html charset=utf-8",
+        "text/html, charset=utf-8",
+        "text/html:charset=utf-8",
+        "TEXT/HTML;charset='utf-8'",
+        "text/html;\ncharset=utf-8",
+    ] {
+        let raw = format!("Content-Type: {field}\n\n<p>");
+        is(&leaves(&raw), &[(Role::Html, "text/html", "<p>")]);
+        let structure = Structure::parse(raw.as_bytes());
+        assert_eq!(structure.leaves[0].charset.as_deref(), Some("utf-8"), "{field}");
+    }
+    for field in [
+        "attachment filename=a.txt",
+        "attachment, filename=a.txt",
+        "attachment:filename=a.txt",
+        "attachment; name=a.txt",
+    ] {
+        let raw = format!("Content-Disposition: {field}\n\nx");
+        let leaf = &Structure::parse(raw.as_bytes()).leaves[0];
+        assert_eq!((leaf.role, leaf.file_name.as_deref()), (Role::Attachment, Some("a.txt")), "{field}");
+    }
+    // A rule is no delimiter.
+    let ruled = "Content-Type: multipart/mixed\n\n-- \nAda\n-----\n--b\nno part";
+    is(&leaves(ruled), &[(Role::Text, "multipart/mixed", &ruled[31..])]);
+}
+
+#[test]
+fn decodes_texts_by_their_labels_and_octets() {
+    let text = |raw: &[u8]| Structure::parse(raw).leaves[0].text(raw).into_owned();
+    let html = b"Content-Type: text/html\n\n<meta http-equiv=Content-Type content=\"text/html; charset=windows-1251\">\xc2\xe0\xf8";
+    assert!(text(html).ends_with("Ваш"));
+    let plain = b"Content-Type: text/plain\n\n<meta charset=windows-1251>\xc2\xe0";
+    assert!(text(plain).ends_with("Âà"), "plain text declares nothing");
+    let flowed = b"Content-Type: text/plain; Format=Flowed; DelSp=Yes\n\nhttps://a.example/ab \ncd\n\nBye";
+    assert_eq!(text(flowed), "https://a.example/abcd\n\nBye");
+    let flowed = b"Content-Type: text/plain; format=flowed\nContent-Transfer-Encoding: quoted-printable\n\none=20\ntwo\n";
+    assert_eq!(text(flowed), "one two\n");
+    let html = b"Content-Type: text/html; format=flowed\n\n<p>one \ntwo";
+    assert_eq!(text(html), "<p>one \ntwo");
+}
+
 #[test]
 fn parses_unclosed_and_empty_parts() {
     let head = "Content-Type: multipart/mixed; boundary=b\n\n";
@@ -101,6 +211,7 @@ fn terminates_on_adversarial_structures() {
     for raw in [
         format!("{head}{unclosed}{}", "--x\n".repeat(4 << 20)),
         format!("{head}{}", "--b\n\n".repeat(100_000)),
+        format!("{head}{}", "--b\nContent-Type: multipart/mixed\n\n-- \n".repeat(100_000)),
         "Content-Type: message/rfc822\n\n".repeat(100_000),
         format!("{head}--b\n{}", "A: b\n".repeat(1 << 20)),
     ] {
