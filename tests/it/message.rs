@@ -6,4 +6,5 @@ mod body;
 mod bounds;
 mod header;
 mod reader;
+mod readers;
 mod structure;

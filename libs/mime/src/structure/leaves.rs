@@ -251,7 +251,7 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// Whether what follows `--` may be a boundary that nobody named (RFC 2046 5.1.1), and no rule or signature.
+/// Whether what follows `--` may be a boundary that no field names (RFC 2046 5.1.1), and no rule or signature.
 fn is_boundary(text: &[u8]) -> bool {
     (1..=GUESSED_BOUNDARY_MAX).contains(&text.len())
         && text.iter().all(u8::is_ascii_graphic)
