@@ -186,6 +186,7 @@ impl Activity {
         let mut state = self.lock();
         state.is_new = false;
         state.ends_with_input = false;
+        state.input_ended = None;
         InFlight(self.clone())
     }
 
@@ -199,11 +200,11 @@ impl Activity {
         }
     }
 
-    /// Whether the connection is told only after the request in flight that the client has closed its side.
+    /// Whether the connection is told only after the request in flight that the client has closed its side. A body that is
+    /// not complete by then is waited for as any other that does not arrive.
     fn defers_end_of_input(&self, cx: &Context<'_>) -> bool {
         let mut state = self.lock();
-        let defers =
-            matches!(state.phase, Phase::InFlight) && !state.ends_with_input && state.unread_body.is_none();
+        let defers = matches!(state.phase, Phase::InFlight) && !state.ends_with_input;
         if defers {
             state.input_ended = Some(cx.waker().clone());
         }

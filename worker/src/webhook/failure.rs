@@ -71,13 +71,16 @@ impl RequestFailure {
     }
 }
 
-/// Whether the HTTP library has refused the header section of a response: over HTTP/2 it resets the stream for that reason
-/// only.
+/// Whether the HTTP library has refused the header section of a response. Over HTTP/2 it ends the stream, or the
+/// connection where the section is far larger.
 fn is_header_too_large(cause: &(dyn Error + 'static)) -> bool {
+    use h2::Reason;
+    const REASONS: [Reason; 3] =
+        [Reason::REFUSED_STREAM, Reason::COMPRESSION_ERROR, Reason::ENHANCE_YOUR_CALM];
     cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse_too_large)
-        || cause
-            .downcast_ref::<h2::Error>()
-            .is_some_and(|error| error.is_library() && error.reason() == Some(h2::Reason::REFUSED_STREAM))
+        || cause.downcast_ref::<h2::Error>().is_some_and(|error| {
+            error.is_library() && error.reason().is_some_and(|reason| REASONS.contains(&reason))
+        })
 }
 
 /// What the certificate lacks, or `handshake` where TLS failed for another reason.
