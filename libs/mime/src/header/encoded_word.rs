@@ -83,7 +83,13 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn of(word: &Word<'a>) -> Self {
         let encoded = word.encoded.to_owned();
-        Self { charset: word.charset, octets: Vec::new(), text: String::new(), encoding: word.encoding, encoded }
+        Self {
+            charset: word.charset,
+            octets: Vec::new(),
+            text: String::new(),
+            encoding: word.encoding,
+            encoded,
+        }
     }
 
     /// Whether the run and a word are one text. A word of a stateful charset begins in its initial state (RFC 1468:
