@@ -193,9 +193,13 @@ impl Activity {
     /// The request in flight is one that waits: it ends when the client closes its side, which nobody can tell from a client
     /// that is gone. Any other is answered.
     pub(super) fn end_with_input(&self) {
-        let mut state = self.lock();
-        state.ends_with_input = true;
-        if let Some(connection) = state.input_ended.take() {
+        self.lock().ends_with_input = true;
+        self.tell_end_of_input();
+    }
+
+    /// Lets the connection read again where it was not told that the client has closed its side.
+    fn tell_end_of_input(&self) {
+        if let Some(connection) = self.lock().input_ended.take() {
             connection.wake();
         }
     }
@@ -321,6 +325,7 @@ pub(super) struct InFlight(Activity);
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.enter(Phase::Idle);
+        self.0.tell_end_of_input();
     }
 }
 
