@@ -216,10 +216,6 @@ export interface components {
             default: boolean;
             domain: string;
         };
-        V1Error: {
-            /** @description The published code. */
-            error: string;
-        };
         /** @description New mail, and the cursor to continue from. */
         NewEmails: {
             emails: components["schemas"]["EmailSummary"][];
@@ -239,16 +235,7 @@ export interface components {
             subject: string;
         };
         /** @description The full message, as `/v1` shows it. */
-        Email: components["schemas"]["EmailContent"] & {
-            /** @description As `html_body`. */
-            html: string;
-            /** @description What a reader sees, up to 256 KiB: the plain text, or where there is none, the HTML as it is shown. */
-            shown_text: string;
-            /** @description As `text_body`. */
-            text: string;
-        };
-        /** @description What `/v1` and `/api` both show of the full message. */
-        EmailContent: {
+        Email: {
             address: string;
             attachments: components["schemas"]["AttachmentElement"][];
             /** @description The one-time codes that were found, best first. */
@@ -260,6 +247,8 @@ export interface components {
             from: string;
             from_email: string;
             headers: components["schemas"]["HeaderField"][];
+            /** @description As `html_body`. */
+            html: string;
             /** @description As received: sanitize it before a browser shows it. */
             html_body: string;
             /** Format: uuid */
@@ -268,9 +257,13 @@ export interface components {
             links: components["schemas"]["LinkElement"][];
             preview_text: string;
             sender: string;
+            /** @description What a reader sees, up to 256 KiB: the plain text, or where there is none, the HTML as it is shown. */
+            shown_text: string;
             /** Format: int32 */
             size: number;
             subject: string;
+            /** @description As `text_body`. */
+            text: string;
             /** @description The plain text, with line feeds; empty where the message has none. */
             text_body: string;
             to: string[];
@@ -353,27 +346,78 @@ export interface components {
             surfaces: string[];
         };
         /** @description A new live token, or a minted one. */
-        CreatedLiveToken: components["schemas"]["TokenRecord"] & {
+        CreatedLiveToken: {
             /** @description The address that it is minted for. */
             address: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** @description The last four characters of the token. */
+            hint: string;
+            /** Format: uuid */
+            id: string;
+            /** @description `pro` or `live`. */
+            kind: string;
+            /** Format: date-time */
+            last_used_at: string | null;
+            name: string;
+            /** Format: date-time */
+            revoked_at: string | null;
             /** @description A cursor of the moment at which it was minted: mail that comes later comes after it. */
             since: string | null;
+            /** @description The drop-in surfaces that it is for, and for nothing else; empty for other tokens. */
+            surfaces: string[];
             /** @description The token. This is the only time that it is shown. */
             token: string;
         };
+        /**
+         * @description What a mail may have, as `match.has` says it.
+         * @enum {string}
+         */
+        EmailFeature: "code" | "link" | "attachment";
         /** @description The message that was waited for, with its codes and links. */
-        FoundEmail: components["schemas"]["Extraction"] & {
-            /** @description The summary, or with `full` the whole message. */
-            email: components["schemas"]["EmailSummary"] | components["schemas"]["Email"];
-            /** @description The cursor after this message. */
-            next_since: string;
-        };
-        /** @description What was found in a message. */
-        Extraction: {
+        FoundEmail: {
             /** @description Best first. */
             codes: components["schemas"]["CodeElement"][];
+            /** @description The summary, or with `full` the whole message. */
+            email: {
+                address: string;
+                attachments?: components["schemas"]["AttachmentElement"][];
+                /** @description The one-time codes that were found, best first. */
+                codes?: components["schemas"]["CodeElement"][];
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                expires_at?: string;
+                from?: string;
+                from_email: string;
+                headers?: components["schemas"]["HeaderField"][];
+                /** @description As `html_body`. */
+                html?: string;
+                /** @description As received: sanitize it before a browser shows it. */
+                html_body?: string;
+                /** Format: uuid */
+                id: string;
+                /** @description The action links that were found, best first. */
+                links?: components["schemas"]["LinkElement"][];
+                preview_text: string;
+                sender?: string;
+                /** @description What a reader sees, up to 256 KiB: the plain text, or where there is none, the HTML as it is shown. */
+                shown_text?: string;
+                /** Format: int32 */
+                size: number;
+                subject: string;
+                /** @description As `text_body`. */
+                text?: string;
+                /** @description The plain text, with line feeds; empty where the message has none. */
+                text_body?: string;
+                to?: string[];
+            };
             /** @description Best first. */
             links: components["schemas"]["LinkElement"][];
+            /** @description The cursor after this message. */
+            next_since: string;
         };
     };
     responses: {
@@ -384,9 +428,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "payload_too_large";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "payload_too_large";
+                };
             };
         };
         /** @description `unsupported_media_type` */
@@ -396,9 +443,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "unsupported_media_type";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "unsupported_media_type";
+                };
             };
         };
         /** @description `misdirected_request` */
@@ -408,9 +458,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "misdirected_request";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "misdirected_request";
+                };
             };
         };
         /** @description `rate_limit_exceeded` */
@@ -426,9 +479,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "rate_limit_exceeded";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "rate_limit_exceeded";
+                };
             };
         };
         /** @description `internal_error` */
@@ -438,9 +494,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "internal_error";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "internal_error";
+                };
             };
         };
         /** @description `unavailable` */
@@ -452,9 +511,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "unavailable";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "unavailable";
+                };
             };
         };
         /** @description `invalid_request` */
@@ -464,9 +526,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "invalid_request";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "invalid_request";
+                };
             };
         };
         /** @description `account_disabled` */
@@ -476,9 +541,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "account_disabled";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "account_disabled";
+                };
             };
         };
         /** @description `not_found` */
@@ -488,9 +556,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "not_found";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "not_found";
+                };
             };
         };
         /** @description `session_expired` */
@@ -500,9 +571,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "session_expired";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "session_expired";
+                };
             };
         };
         /** @description `email_expired` */
@@ -512,9 +586,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "email_expired";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "email_expired";
+                };
             };
         };
         /** @description `request_timeout` */
@@ -524,9 +601,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "request_timeout";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "request_timeout";
+                };
             };
         };
         /** @description `managed_by_kubernetes` */
@@ -536,9 +616,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "managed_by_kubernetes";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "managed_by_kubernetes";
+                };
             };
         };
     };
@@ -641,9 +724,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -664,9 +750,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "rate_limit_exceeded" | "token_busy";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "rate_limit_exceeded" | "token_busy";
+                    };
                 };
             };
             440: components["responses"]["v1_session_expired"];
@@ -709,9 +798,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -759,9 +851,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -813,9 +908,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -865,9 +963,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -944,9 +1045,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -967,9 +1071,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "addr_busy" | "rate_limit_exceeded" | "token_busy";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "addr_busy" | "rate_limit_exceeded" | "token_busy";
+                    };
                 };
             };
             440: components["responses"]["v1_session_expired"];
@@ -1010,9 +1117,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -1085,9 +1195,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -1108,9 +1221,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "rate_limit_exceeded" | "token_busy";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "rate_limit_exceeded" | "token_busy";
+                    };
                 };
             };
             440: components["responses"]["v1_session_expired"];
@@ -1153,9 +1269,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -1187,9 +1306,9 @@ export interface operations {
                     /**
                      * @default live
                      * @example live
-                     * @enum {string|null}
+                     * @enum {string}
                      */
-                    kind?: "live" | null;
+                    kind?: "live";
                     /**
                      * @description A name for people to know the token by; no control characters.
                      * @example continuous integration
@@ -1245,9 +1364,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             /** @description `account_disabled`, `token_limit_reached` */
@@ -1257,9 +1379,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "account_disabled" | "token_limit_reached";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "account_disabled" | "token_limit_reached";
+                    };
                 };
             };
             404: components["responses"]["v1_not_found"];
@@ -1306,9 +1431,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -1353,8 +1481,8 @@ export interface operations {
                     match?: {
                         /** @description Part of the From header, ignoring case. */
                         from?: string | null;
-                        /** @description What it has, all of it: a one-time code, an action link, an element of `attachments`. */
-                        has?: ("code" | "link" | "attachment") | ("code" | "link" | "attachment")[] | null;
+                        /** @description What it has, all of it: a one-time code, an action link, an element of `attachments`. One alone may be given without the list. */
+                        has?: components["schemas"]["EmailFeature"][] | null;
                         /** @description Part of the subject, ignoring case. */
                         subject?: string | null;
                         /** @description Part of the first 256 KiB of its text, or of its HTML as it is shown; white space counts as one space, ignoring case. */
@@ -1409,9 +1537,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -1433,9 +1564,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "addr_busy" | "rate_limit_exceeded" | "token_busy";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "addr_busy" | "rate_limit_exceeded" | "token_busy";
+                    };
                 };
             };
             440: components["responses"]["v1_session_expired"];

@@ -218,10 +218,6 @@ export interface components {
             default: boolean;
             domain: string;
         };
-        V1Error: {
-            /** @description The published code. */
-            error: string;
-        };
         /** @description New mail, and the cursor to continue from. */
         NewEmails: {
             emails: components["schemas"]["EmailSummary"][];
@@ -241,16 +237,7 @@ export interface components {
             subject: string;
         };
         /** @description The full message, as `/v1` shows it. */
-        Email: components["schemas"]["EmailContent"] & {
-            /** @description As `html_body`. */
-            html: string;
-            /** @description What a reader sees, up to 256 KiB: the plain text, or where there is none, the HTML as it is shown. */
-            shown_text: string;
-            /** @description As `text_body`. */
-            text: string;
-        };
-        /** @description What `/v1` and `/api` both show of the full message. */
-        EmailContent: {
+        Email: {
             address: string;
             attachments: components["schemas"]["AttachmentElement"][];
             /** @description The one-time codes that were found, best first. */
@@ -262,6 +249,8 @@ export interface components {
             from: string;
             from_email: string;
             headers: components["schemas"]["HeaderField"][];
+            /** @description As `html_body`. */
+            html: string;
             /** @description As received: sanitize it before a browser shows it. */
             html_body: string;
             /** Format: uuid */
@@ -270,9 +259,13 @@ export interface components {
             links: components["schemas"]["LinkElement"][];
             preview_text: string;
             sender: string;
+            /** @description What a reader sees, up to 256 KiB: the plain text, or where there is none, the HTML as it is shown. */
+            shown_text: string;
             /** Format: int32 */
             size: number;
             subject: string;
+            /** @description As `text_body`. */
+            text: string;
             /** @description The plain text, with line feeds; empty where the message has none. */
             text_body: string;
             to: string[];
@@ -355,27 +348,78 @@ export interface components {
             surfaces: string[];
         };
         /** @description A new live token, or a minted one. */
-        CreatedLiveToken: components["schemas"]["TokenRecord"] & {
+        CreatedLiveToken: {
             /** @description The address that it is minted for. */
             address: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** @description The last four characters of the token. */
+            hint: string;
+            /** Format: uuid */
+            id: string;
+            /** @description `pro` or `live`. */
+            kind: string;
+            /** Format: date-time */
+            last_used_at: string | null;
+            name: string;
+            /** Format: date-time */
+            revoked_at: string | null;
             /** @description A cursor of the moment at which it was minted: mail that comes later comes after it. */
             since: string | null;
+            /** @description The drop-in surfaces that it is for, and for nothing else; empty for other tokens. */
+            surfaces: string[];
             /** @description The token. This is the only time that it is shown. */
             token: string;
         };
+        /**
+         * @description What a mail may have, as `match.has` says it.
+         * @enum {string}
+         */
+        EmailFeature: "code" | "link" | "attachment";
         /** @description The message that was waited for, with its codes and links. */
-        FoundEmail: components["schemas"]["Extraction"] & {
-            /** @description The summary, or with `full` the whole message. */
-            email: components["schemas"]["EmailSummary"] | components["schemas"]["Email"];
-            /** @description The cursor after this message. */
-            next_since: string;
-        };
-        /** @description What was found in a message. */
-        Extraction: {
+        FoundEmail: {
             /** @description Best first. */
             codes: components["schemas"]["CodeElement"][];
+            /** @description The summary, or with `full` the whole message. */
+            email: {
+                address: string;
+                attachments?: components["schemas"]["AttachmentElement"][];
+                /** @description The one-time codes that were found, best first. */
+                codes?: components["schemas"]["CodeElement"][];
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                expires_at?: string;
+                from?: string;
+                from_email: string;
+                headers?: components["schemas"]["HeaderField"][];
+                /** @description As `html_body`. */
+                html?: string;
+                /** @description As received: sanitize it before a browser shows it. */
+                html_body?: string;
+                /** Format: uuid */
+                id: string;
+                /** @description The action links that were found, best first. */
+                links?: components["schemas"]["LinkElement"][];
+                preview_text: string;
+                sender?: string;
+                /** @description What a reader sees, up to 256 KiB: the plain text, or where there is none, the HTML as it is shown. */
+                shown_text?: string;
+                /** Format: int32 */
+                size: number;
+                subject: string;
+                /** @description As `text_body`. */
+                text?: string;
+                /** @description The plain text, with line feeds; empty where the message has none. */
+                text_body?: string;
+                to?: string[];
+            };
             /** @description Best first. */
             links: components["schemas"]["LinkElement"][];
+            /** @description The cursor after this message. */
+            next_since: string;
         };
     };
     responses: {
@@ -386,9 +430,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "payload_too_large";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "payload_too_large";
+                };
             };
         };
         /** @description `unsupported_media_type` */
@@ -398,9 +445,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "unsupported_media_type";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "unsupported_media_type";
+                };
             };
         };
         /** @description `misdirected_request` */
@@ -410,9 +460,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "misdirected_request";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "misdirected_request";
+                };
             };
         };
         /** @description `rate_limit_exceeded` */
@@ -428,9 +481,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "rate_limit_exceeded";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "rate_limit_exceeded";
+                };
             };
         };
         /** @description `internal_error` */
@@ -440,9 +496,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "internal_error";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "internal_error";
+                };
             };
         };
         /** @description `unavailable` */
@@ -454,9 +513,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "unavailable";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "unavailable";
+                };
             };
         };
         /** @description `invalid_request` */
@@ -466,9 +528,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "invalid_request";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "invalid_request";
+                };
             };
         };
         /** @description `account_disabled` */
@@ -478,9 +543,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "account_disabled";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "account_disabled";
+                };
             };
         };
         /** @description `not_found` */
@@ -490,9 +558,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "not_found";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "not_found";
+                };
             };
         };
         /** @description `session_expired` */
@@ -502,9 +573,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "session_expired";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "session_expired";
+                };
             };
         };
         /** @description `email_expired` */
@@ -514,9 +588,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "email_expired";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "email_expired";
+                };
             };
         };
         /** @description `request_timeout` */
@@ -526,9 +603,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "request_timeout";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "request_timeout";
+                };
             };
         };
         /** @description `managed_by_kubernetes` */
@@ -538,9 +618,12 @@ export interface components {
             };
             content: {
                 "application/json": {
-                    /** @enum {unknown} */
-                    error?: "managed_by_kubernetes";
-                } & components["schemas"]["V1Error"];
+                    /**
+                     * @description The published code.
+                     * @enum {string}
+                     */
+                    error: "managed_by_kubernetes";
+                };
             };
         };
     };
@@ -643,9 +726,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -666,9 +752,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "rate_limit_exceeded" | "token_busy";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "rate_limit_exceeded" | "token_busy";
+                    };
                 };
             };
             440: components["responses"]["v1_session_expired"];
@@ -711,9 +800,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -761,9 +853,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -815,9 +910,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -867,9 +965,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -946,9 +1047,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -969,9 +1073,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "addr_busy" | "rate_limit_exceeded" | "token_busy";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "addr_busy" | "rate_limit_exceeded" | "token_busy";
+                    };
                 };
             };
             440: components["responses"]["v1_session_expired"];
@@ -1012,9 +1119,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -1087,9 +1197,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -1110,9 +1223,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "rate_limit_exceeded" | "token_busy";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "rate_limit_exceeded" | "token_busy";
+                    };
                 };
             };
             440: components["responses"]["v1_session_expired"];
@@ -1155,9 +1271,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -1189,9 +1308,9 @@ export interface operations {
                     /**
                      * @default live
                      * @example live
-                     * @enum {string|null}
+                     * @enum {string}
                      */
-                    kind?: "live" | null;
+                    kind?: "live";
                     /**
                      * @description A name for people to know the token by; no control characters.
                      * @example continuous integration
@@ -1247,9 +1366,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             /** @description `account_disabled`, `token_limit_reached` */
@@ -1259,9 +1381,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "account_disabled" | "token_limit_reached";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "account_disabled" | "token_limit_reached";
+                    };
                 };
             };
             404: components["responses"]["v1_not_found"];
@@ -1308,9 +1433,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -1355,8 +1483,8 @@ export interface operations {
                     match?: {
                         /** @description Part of the From header, ignoring case. */
                         from?: string | null;
-                        /** @description What it has, all of it: a one-time code, an action link, an element of `attachments`. */
-                        has?: ("code" | "link" | "attachment") | ("code" | "link" | "attachment")[] | null;
+                        /** @description What it has, all of it: a one-time code, an action link, an element of `attachments`. One alone may be given without the list. */
+                        has?: components["schemas"]["EmailFeature"][] | null;
                         /** @description Part of the subject, ignoring case. */
                         subject?: string | null;
                         /** @description Part of the first 256 KiB of its text, or of its HTML as it is shown; white space counts as one space, ignoring case. */
@@ -1411,9 +1539,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "authentication_required" | "invalid_token";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "authentication_required" | "invalid_token";
+                    };
                 };
             };
             403: components["responses"]["v1_account_disabled"];
@@ -1435,9 +1566,12 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {unknown} */
-                        error?: "addr_busy" | "rate_limit_exceeded" | "token_busy";
-                    } & components["schemas"]["V1Error"];
+                        /**
+                         * @description The published code.
+                         * @enum {string}
+                         */
+                        error: "addr_busy" | "rate_limit_exceeded" | "token_busy";
+                    };
                 };
             };
             440: components["responses"]["v1_session_expired"];

@@ -4,6 +4,27 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from typing_extensions import NotRequired
+
+
+class CreatedLiveToken(TypedDict):
+    """
+    A new live token, or a minted one.
+    """
+
+    address: str | None
+    created_at: str
+    expires_at: str | None
+    hint: str
+    id: str
+    kind: str
+    last_used_at: str | None
+    name: str
+    revoked_at: str | None
+    since: str | None
+    surfaces: list[str]
+    token: str
+
 
 class EmailSummary(TypedDict):
     """
@@ -26,22 +47,6 @@ class NewEmails(TypedDict):
 
     emails: list[EmailSummary]
     next_since: str
-
-
-class TokenRecord(TypedDict):
-    """
-    An API token, without its secret.
-    """
-
-    created_at: str
-    expires_at: str | None
-    hint: str
-    id: str
-    kind: str
-    last_used_at: str | None
-    name: str
-    revoked_at: str | None
-    surfaces: list[str]
 
 
 class AttachmentElement(TypedDict):
@@ -92,15 +97,6 @@ class LinkElement(TypedDict):
     url: str
 
 
-class Extraction(TypedDict):
-    """
-    What was found in a message.
-    """
-
-    codes: list[CodeElement]
-    links: list[LinkElement]
-
-
 class LocalPartRules(TypedDict):
     """
     Rules for the local part of a new mailbox.
@@ -121,14 +117,69 @@ class DomainName(TypedDict):
     domain: str
 
 
-class CreatedLiveToken(TokenRecord):
+Email = TypedDict(
+    "Email",
+    {
+        "address": str,
+        "attachments": list[AttachmentElement],
+        "codes": list[CodeElement],
+        "created_at": str,
+        "expires_at": str,
+        "from": str,
+        "from_email": str,
+        "headers": list[HeaderField],
+        "html": str,
+        "html_body": str,
+        "id": str,
+        "links": list[LinkElement],
+        "preview_text": str,
+        "sender": str,
+        "shown_text": str,
+        "size": int,
+        "subject": str,
+        "text": str,
+        "text_body": str,
+        "to": list[str],
+    },
+)
+
+
+Email1 = TypedDict(
+    "Email1",
+    {
+        "address": str,
+        "attachments": NotRequired[list[AttachmentElement]],
+        "codes": NotRequired[list[CodeElement]],
+        "created_at": str,
+        "expires_at": NotRequired[str],
+        "from": NotRequired[str],
+        "from_email": str,
+        "headers": NotRequired[list[HeaderField]],
+        "html": NotRequired[str],
+        "html_body": NotRequired[str],
+        "id": str,
+        "links": NotRequired[list[LinkElement]],
+        "preview_text": str,
+        "sender": NotRequired[str],
+        "shown_text": NotRequired[str],
+        "size": int,
+        "subject": str,
+        "text": NotRequired[str],
+        "text_body": NotRequired[str],
+        "to": NotRequired[list[str]],
+    },
+)
+
+
+class FoundEmail(TypedDict):
     """
-    A new live token, or a minted one.
+    The message that was waited for, with its codes and links.
     """
 
-    address: str | None
-    since: str | None
-    token: str
+    codes: list[CodeElement]
+    email: Email1
+    links: list[LinkElement]
+    next_since: str
 
 
 class ServerConfig(TypedDict):
@@ -141,46 +192,3 @@ class ServerConfig(TypedDict):
     mx_host: str
     system_domains: list[DomainName]
     ttl_seconds: int
-
-
-EmailContent = TypedDict(
-    "EmailContent",
-    {
-        "address": str,
-        "attachments": list[AttachmentElement],
-        "codes": list[CodeElement],
-        "created_at": str,
-        "expires_at": str,
-        "from": str,
-        "from_email": str,
-        "headers": list[HeaderField],
-        "html_body": str,
-        "id": str,
-        "links": list[LinkElement],
-        "preview_text": str,
-        "sender": str,
-        "size": int,
-        "subject": str,
-        "text_body": str,
-        "to": list[str],
-    },
-)
-
-
-class Email(EmailContent):
-    """
-    The full message, as `/v1` shows it.
-    """
-
-    html: str
-    shown_text: str
-    text: str
-
-
-class FoundEmail(Extraction):
-    """
-    The message that was waited for, with its codes and links.
-    """
-
-    email: EmailSummary | Email
-    next_since: str

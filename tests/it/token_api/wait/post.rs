@@ -155,7 +155,7 @@ async fn rejects_invalid_fields_and_ignores_unknown_ones() {
         ("timeout", json!("5")),
         ("full", json!("yes")),
         ("match", json!("code")),
-        ("match", json!([])),
+        ("match", json!(["code"])),
         ("match", json!({ "subject": long })),
         ("match", json!({ "from": 7 })),
         ("match", json!({ "to": ["a"] })),
