@@ -20,6 +20,7 @@ const DOCUMENT: &str = include_str!("../../docs/realtime.md");
 /// The name of the examples.
 const HOST: &str = "mail.example.com";
 const ADDRESS: &str = "proxied@inbox.localhost";
+
 /// The example in a language of the document.
 fn example(language: &str) -> &'static str {
     let start = format!("```{language}\n");
@@ -51,7 +52,7 @@ impl Proxied {
         program: &str,
         arguments: &[&str],
         text: &str,
-        replaced: [(&str, String); 2],
+        replaced: &[(&str, String); 2],
     ) -> Self {
         let text = replaced.iter().fold(text.to_owned(), |text, (from, to)| {
             assert!(text.contains(from), "the example has {from}");
@@ -158,7 +159,7 @@ async fn nginx_passes_everything_on_as_the_document_configures_it() {
         ("listen 8000;", format!("listen {};", proxied.address)),
         ("127.0.0.1:8080", proxied.installation.http.to_string()),
     ];
-    let proxied = proxied.behind("/usr/sbin/nginx", &["-e", "stderr", "-c"], &text, addresses);
+    let proxied = proxied.behind("/usr/sbin/nginx", &["-e", "stderr", "-c"], &text, &addresses);
     proxied.assert_passes_everything_on().await;
 }
 
@@ -171,7 +172,7 @@ async fn haproxy_passes_everything_on_as_the_document_configures_it() {
         ("bind :8000", format!("bind {}", proxied.address)),
         ("127.0.0.1:8080", proxied.installation.http.to_string()),
     ];
-    let proxied = proxied.behind("/usr/sbin/haproxy", &["-db", "-f"], &text, addresses);
+    let proxied = proxied.behind("/usr/sbin/haproxy", &["-db", "-f"], &text, &addresses);
     proxied.is_ready().await;
     // Its health check names no host.
     let status = eventually("HAProxy has checked the server", || async {
@@ -194,7 +195,6 @@ async fn envoy_passes_everything_on_as_the_document_configures_it() {
     let parsed: Value = serde_saphyr::from_str(text).expect("the example is YAML");
     assert_eq!(parsed["static_resources"]["clusters"][0]["name"], "tempmail");
     if Command::new("envoy").arg("--version").output().is_err() {
-        eprintln!("skipped: Envoy is not installed");
         return;
     }
     let proxied = Proxied::start();
@@ -203,6 +203,6 @@ async fn envoy_passes_everything_on_as_the_document_configures_it() {
         ("address: 0.0.0.0, port_value: 8000", port(proxied.address)),
         ("address: 127.0.0.1, port_value: 8080", port(proxied.installation.http)),
     ];
-    let proxied = proxied.behind("envoy", &["--config-path"], text, addresses);
+    let proxied = proxied.behind("envoy", &["--config-path"], text, &addresses);
     proxied.assert_passes_everything_on().await;
 }
