@@ -86,8 +86,13 @@ impl JsonObject {
     /// # Errors
     /// The field is not an object.
     pub(crate) fn optional_object(&mut self, field: &'static str) -> Result<Self, BodyError> {
-        let value = self.optional(field).unwrap_or_else(|| Map::new().into());
-        object(value).map(Self).ok_or(BodyError::Invalid { field, expected: "an object" })
+        match self.optional(field) {
+            None => Ok(Self(Map::new())),
+            Some(Value::Object(fields)) => Ok(Self(fields)),
+            // PHP writes an array without entries so.
+            Some(Value::Array(items)) if items.is_empty() => Ok(Self(Map::new())),
+            Some(_) => Err(BodyError::Invalid { field, expected: "an object" }),
+        }
     }
 
     /// A field of any type; `None` where it is missing. `null` is a value.
@@ -96,9 +101,11 @@ impl JsonObject {
     }
 
     fn parse(json: &[u8]) -> Result<Self, BodyError> {
-        let value = serde_json::from_slice(json)
-            .map_err(|error| BodyError::NotJson { line: error.line(), column: error.column() })?;
-        object(value).map(Self).ok_or(BodyError::NotAnObject)
+        match serde_json::from_slice(json) {
+            Ok(Value::Object(fields)) => Ok(Self(fields)),
+            Ok(_) => Err(BodyError::NotAnObject),
+            Err(error) => Err(BodyError::NotJson { line: error.line(), column: error.column() }),
+        }
     }
 
     async fn receive(request: Request, http: &Http) -> Result<Self, BodyError> {
@@ -148,15 +155,6 @@ fn without_byte_order_mark(body: Bytes) -> Bytes {
     if body.starts_with(b"\xef\xbb\xbf") { body.slice(3..) } else { body }
 }
 
-/// The fields of an object. An empty list is one without fields: PHP writes its empty array like that.
-fn object(value: Value) -> Option<Map<String, Value>> {
-    match value {
-        Value::Object(fields) => Some(fields),
-        Value::Array(items) if items.is_empty() => Some(Map::new()),
-        _ => None,
-    }
-}
-
 /// A whole body.
 async fn receive(request: Request, http: &Http) -> Result<Bytes, BodyError> {
     let limit = Duration::from_secs(http.body_seconds);
@@ -194,8 +192,7 @@ mod tests {
         assert_eq!(message(br#"{"address": 7}"#), "`address` must be a string.");
         assert_eq!(message(br#"{"address": null}"#), "`address` must be a string.");
         assert_eq!(message(b"{}"), "`address` is missing.");
-        assert_eq!(message(b"[7]"), "The body must be a JSON object.");
-        assert_eq!(message(b"[]"), "`address` is missing.");
+        assert_eq!(message(b"[]"), "The body must be a JSON object.");
         assert_eq!(message(b"{\"address\": \xff}"), "The body is not valid JSON (line 1, column 13).");
         assert!(message(&b"[".repeat(60_000)).starts_with("The body is not valid JSON"));
     }

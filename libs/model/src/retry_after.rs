@@ -21,7 +21,8 @@ impl RetryAfter {
             return Some(Self::Delay(SignedDuration::from_secs(seconds.into())));
         }
         let date = httpdate::parse_http_date(value).ok()?;
-        Timestamp::try_from(date).ok().map(Self::Date)
+        // One that is beyond all times is far enough.
+        Some(Self::Date(Timestamp::try_from(date).unwrap_or(Timestamp::MAX)))
     }
 
     /// How long to wait from now on; not at all where the date has passed.

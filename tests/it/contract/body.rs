@@ -114,20 +114,6 @@ async fn skips_a_byte_order_mark() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn takes_an_empty_list_for_an_object_without_fields() {
-    let app = App::start().await;
-    let credentials = Credentials::create(&app, &app.tenant).await;
-    for (operation, _) in with_body() {
-        let answers = [json!([]), json!({})].map(|body| {
-            let request = authorized_request(&app, operation, &credentials).json(&body);
-            async move { request.send().await }
-        });
-        let [list, object] = futures_util::future::join_all(answers).await.try_into().unwrap();
-        assert_eq!(list.status, object.status, "{} {}", operation.id, list.text());
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_field_of_the_wrong_type() {
     let app = App::start().await;
     let credentials = Credentials::create(&app, &app.tenant).await;

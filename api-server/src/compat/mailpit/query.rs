@@ -149,10 +149,10 @@ mod tests {
         let day = "2026-11-24T00:00:00Z".parse().unwrap();
         for (query, terms) in [
             ("", vec![]),
-            ("Hello  World", vec![Term::Anywhere("hello".into()), Term::Anywhere("world".into())]),
-            ("\"Hello World\"", vec![Term::Anywhere("hello world".into())]),
+            ("Hello  World", vec![Term::Anywhere("Hello".into()), Term::Anywhere("World".into())]),
+            ("\"Hello World\"", vec![Term::Anywhere("Hello World".into())]),
             ("\"from:x\"", vec![Term::Anywhere("from:x".into())]),
-            ("subject:\"Hello World\"", vec![Term::Subject("hello world".into())]),
+            ("subject:\"Hello World\"", vec![Term::Subject("Hello World".into())]),
             ("FROM:a@b.example to:c", vec![Term::From("a@b.example".into()), Term::To("c".into())]),
             ("is:read is:unread", vec![Term::Read(true), Term::Read(false)]),
             ("has:attachments has:inline", vec![Term::Attachment, Term::Inline]),

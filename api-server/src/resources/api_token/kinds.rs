@@ -59,12 +59,15 @@ impl ManagedTokenKinds {
 
     /// The body that creates a token.
     pub(crate) fn schema(self) -> Value {
+        // `null` is as if it were missing, and no member of the enum: generators can't name a constant for it.
         let kind = match self {
             Self::ProAndLive => {
-                json!({"type": "string", "enum": ["pro", "live"], "default": "pro", "examples": ["live"]})
+                json!({"type": ["string", "null"], "enum": ["pro", "live"], "default": "pro",
+                       "examples": ["live"]})
             }
             Self::LiveOnly => {
-                json!({"type": "string", "enum": ["live"], "default": "live", "examples": ["live"]})
+                json!({"type": ["string", "null"], "enum": ["live"], "default": "live",
+                       "examples": ["live"]})
             }
         };
         let days = json!({"type": ["integer", "null"], "minimum": 1, "maximum": TOKEN_DAYS_MAX,

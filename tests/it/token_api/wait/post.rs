@@ -139,6 +139,14 @@ async fn requires_exactly_one_scope() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn takes_an_empty_list_for_no_match() {
+    let app = App::start().await;
+    app.deliver(ADDRESS, "here", "").await;
+    let answer = app.wait_for_email(&app.tenant.live, &on_address(&json!({"match": []}))).await;
+    assert_eq!(answer.expect(200)["email"]["subject"], "here");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rejects_invalid_fields_and_ignores_unknown_ones() {
     let app = App::start().await;
     app.deliver(ADDRESS, "here", "").await;
