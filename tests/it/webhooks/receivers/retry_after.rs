@@ -72,7 +72,7 @@ async fn delays_the_next_attempt_up_to_twice_the_usual_delay_and_never_shortens_
 async fn takes_dates_in_all_three_forms_of_http() {
     assert_delays(&[
         (503, "Thu, 31 Dec 2099 23:59:59 GMT", TWICE),
-        (429, "Thursday, 31-Dec-49 23:59:59 GMT", TWICE),
+        (429, "Friday, 31-Dec-49 23:59:59 GMT", TWICE),
         (503, "Thu Dec 31 23:59:59 2099", TWICE),
         (503, "Sun, 06 Nov 1994 08:49:37 GMT", USUAL),
         (503, "Sun, 06 Nov", USUAL),
