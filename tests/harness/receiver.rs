@@ -54,6 +54,8 @@ pub enum Reaction {
     StalledBody(usize),
     /// Responds with 200 and part of a body, and closes the connection.
     TruncatedBody,
+    /// Reads the request and closes the connection without a response.
+    Disconnect,
     /// Resets each connection when it is accepted.
     ResetConnection,
     /// Accepts connections and sends nothing.
@@ -308,6 +310,8 @@ async fn respond(
             let body = stream::iter([Ok::<_, Infallible>(vec![b'x'; length])]).chain(stream::pending());
             Response::new(Body::from_stream(body))
         }
+        // The task of the connection, or of the stream, ends with it.
+        Reaction::Disconnect => std::panic::resume_unwind(Box::new("the receiver disconnects")),
         Reaction::TruncatedBody => chunked_response(shared.chunk.slice(..100), Duration::ZERO, 1),
     }
 }

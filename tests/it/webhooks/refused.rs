@@ -192,7 +192,7 @@ async fn disables_the_webhook_of_a_receiver_that_is_down_for_12_hours() {
     let fixture = RefusingFixture::start().await;
     let app = &fixture.app;
     // Each breaks the connection.
-    fixture.receiver.react_to_text_with("mail", Reaction::TruncatedBody);
+    fixture.receiver.react_to_text_with("mail", Reaction::Disconnect);
     let began = app.clock.now();
     app.deliver(BOX, "mail 0", "").await;
     for (failures, gap) in (1..=9).zip(GAPS) {
@@ -217,7 +217,7 @@ async fn disables_the_webhook_of_a_receiver_that_is_down_for_12_hours() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tries_another_event_at_once_after_a_status_and_later_after_a_broken_connection() {
-    for (reaction, is_tried_at_once) in [(Reaction::Status(503), true), (Reaction::TruncatedBody, false)] {
+    for (reaction, is_tried_at_once) in [(Reaction::Status(503), true), (Reaction::Disconnect, false)] {
         let fixture = RefusingFixture::start().await;
         let app = &fixture.app;
         fixture.receiver.react_to_text_with(REFUSED, reaction.clone());
