@@ -1308,9 +1308,9 @@ export interface operations {
                     /**
                      * @default live
                      * @example live
-                     * @enum {string}
+                     * @enum {string|null}
                      */
-                    kind?: "live";
+                    kind?: "live" | null;
                     /**
                      * @description A name for people to know the token by; no control characters.
                      * @example continuous integration
