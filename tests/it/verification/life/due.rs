@@ -80,22 +80,26 @@ async fn checks_500_domains_that_are_due_at_once_while_webhooks_are_claimed() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "chaos: 500 checks take as long as they may"]
-async fn checks_500_domains_whose_name_servers_are_silent() {
-    let dns = TestDns::start().await;
-    dns.recursive_server().set_fault(NameServerFault::Silent);
-    let (fleet, webhook) = start(&dns, 300).await;
-    fleet.deliver(0, &webhook.address, "meanwhile").await;
-    wait_until_delivered(&fleet).await;
-    eventually("each domain is checked and due an interval later", || async {
-        let due = "SELECT count(*) FROM domain WHERE verify_status = 'pending' AND txt_result = 'unknown'
-                                                 AND next_check_at > created_at + interval '300 s'";
-        let checked: i64 = sqlx::query_scalar(due).fetch_one(&fleet.pool).await.unwrap();
-        (usize::try_from(checked) == Ok(DOMAINS)).then_some(())
-    })
-    .await;
-    for worker in [fleet.worker(0), fleet.worker(1)] {
-        assert_undisturbed(worker).await;
+mod chaos {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "chaos: 500 checks take as long as they may"]
+    async fn checks_500_domains_whose_name_servers_are_silent() {
+        let dns = TestDns::start().await;
+        dns.recursive_server().set_fault(NameServerFault::Silent);
+        let (fleet, webhook) = start(&dns, 300).await;
+        fleet.deliver(0, &webhook.address, "meanwhile").await;
+        wait_until_delivered(&fleet).await;
+        eventually("each domain is checked and due an interval later", || async {
+            let due = "SELECT count(*) FROM domain WHERE verify_status = 'pending' AND txt_result = 'unknown'
+                                                     AND next_check_at > created_at + interval '300 s'";
+            let checked: i64 = sqlx::query_scalar(due).fetch_one(&fleet.pool).await.unwrap();
+            (usize::try_from(checked) == Ok(DOMAINS)).then_some(())
+        })
+        .await;
+        for worker in [fleet.worker(0), fleet.worker(1)] {
+            assert_undisturbed(worker).await;
+        }
     }
 }
