@@ -25,7 +25,7 @@ impl Sink {
 
     fn start_with(flags: &[&str]) -> Self {
         let installation = UpInstallation::new();
-        let server = installation.up_with(flags, &[]);
+        let server = installation.up_with(flags, &[("TEMPMAIL_LIMITS__V1_PER_SECOND", "1000")]);
         Self { installation, server }
     }
 
