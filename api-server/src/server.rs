@@ -11,7 +11,6 @@ use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::surface::DropInSurface;
 use tempmail_runtime::config::Config;
-use tempmail_runtime::http_listener;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::listener::Listener;
 use tempmail_runtime::readiness::Readiness;
@@ -199,7 +198,7 @@ fn address_of(listener: &Listener) -> SocketAddr {
 }
 
 fn listen(setting: &str, address: SocketAddr) -> anyhow::Result<Listener> {
-    http_listener::listen(address)
+    Listener::bind(address)
         .map_err(|error| anyhow::anyhow!("can't listen on {setting} {address}: {error}"))
 }
 

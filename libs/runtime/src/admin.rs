@@ -1,7 +1,5 @@
 //! The admin server: `/livez`, `/readyz` and `/metrics` on a port of its own.
 
-mod connections;
-
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -10,16 +8,22 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse as _;
 use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use metrics_exporter_prometheus::PrometheusHandle;
+use tempmail_admission::{Client, Holder, Shares};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tower::ServiceExt as _;
 
-use self::connections::Connections;
 use crate::config;
-use crate::http_listener;
 use crate::known_host;
 use crate::listener::Listener;
 use crate::liveness::Liveness;
@@ -31,11 +35,11 @@ use crate::telemetry;
 /// Pause after the operating system refused a connection (no file descriptors left).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections that are accepted one after the other, and the pause after them. Probes and scrapes are a few a second;
-/// a client that opens thousands must not keep the process from its work. Behind a full queue of silent connections a
-/// probe waits for about a second.
-const ACCEPTED_AT_ONCE: usize = 8;
-const TURN_PAUSE: Duration = Duration::from_millis(1);
+/// Connections that a client may have.
+const CONNECTIONS_OF_CLIENT: usize = 16;
+
+/// Connections that the server ended, or did not serve.
+const ENDED: &str = "tempmail_admin_connections_ended_total";
 
 /// The admin server, bound but not serving yet.
 #[derive(Debug)]
@@ -58,7 +62,7 @@ impl AdminServer {
         readiness: Readiness,
         metrics: PrometheusHandle,
     ) -> anyhow::Result<Self> {
-        let listener = http_listener::listen(settings.listen)
+        let listener = Listener::bind(settings.listen)
             .with_context(|| format!("`admin.listen`: can't listen on {}", settings.listen))?;
         Ok(Self { listener, settings: settings.clone(), readiness, metrics, host_check: None })
     }
@@ -113,23 +117,50 @@ impl AdminServer {
             })),
         };
         tokio::select! {
-            never = accept(listener, Connections::new(router, &settings)) => match never {},
+            never = accept(&listener, &router, &settings) => match never {},
             () = upkeep => Ok(()),
         }
     }
 }
 
-/// Accepts and serves connections.
-async fn accept(listener: Listener, mut connections: Connections) -> Infallible {
+/// Accepts and serves connections. Those of one client leave room for the probes of another one.
+async fn accept(listener: &Listener, router: &Router, settings: &config::Admin) -> Infallible {
+    let open = Shares::new(settings.connections);
+    let mut tasks = JoinSet::new();
     loop {
-        for _ in 0..ACCEPTED_AT_ONCE {
-            match listener.accept().await {
-                Ok((stream, _peer)) => connections.serve(stream),
-                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        while tasks.try_join_next().is_some() {}
+        let Ok((stream, peer)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let networks = Client::Address(peer.ip()).networks();
+        let holders =
+            networks.map(|(key, times)| Holder { key, cap: CONNECTIONS_OF_CLIENT * times as usize });
+        let Ok(share) = open.try_acquire(holders, 1) else {
+            metrics::counter!(ENDED, "reason" => "refused").increment(1);
+            continue;
+        };
+        let served = answer(stream, router.clone(), Duration::from_secs(settings.request_seconds));
+        tasks.spawn(async move {
+            if !served.await {
+                metrics::counter!(ENDED, "reason" => "timeout").increment(1);
             }
-        }
-        tokio::time::sleep(TURN_PAUSE).await;
+            drop(share);
+        });
     }
+}
+
+/// Answers the one request of a connection; `false` where that takes too long.
+async fn answer(stream: TcpStream, router: Router, timeout: Duration) -> bool {
+    let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        router.clone().oneshot(request.map(Body::new))
+    });
+    let connection = http1::Builder::new()
+        .keep_alive(false)
+        .half_close(true)
+        .serve_connection(TokioIo::new(stream), service);
+    // An error of the connection is the client's.
+    tokio::time::timeout(timeout, connection).await.is_ok()
 }
 
 /// A line for each task that is stuck, else `ok`.
@@ -157,7 +188,10 @@ mod tests {
     use super::*;
 
     async fn get(address: SocketAddr, path: &str) -> String {
-        let mut connection = tokio::net::TcpStream::connect(address).await.unwrap();
+        get_over(TcpStream::connect(address).await.unwrap(), path).await
+    }
+
+    async fn get_over(mut connection: TcpStream, path: &str) -> String {
         let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         connection.write_all(request.as_bytes()).await.unwrap();
         let mut response = String::new();
@@ -179,23 +213,25 @@ mod tests {
     }
 
     /// A connection whose request has begun.
-    async fn begin_request(address: SocketAddr) -> tokio::net::TcpStream {
-        let mut connection = tokio::net::TcpStream::connect(address).await.unwrap();
+    async fn begin_request(address: SocketAddr) -> TcpStream {
+        let mut connection = TcpStream::connect(address).await.unwrap();
         connection.write_all(b"GET ").await.unwrap();
         connection
     }
 
     #[tokio::test]
-    async fn ends_the_oldest_connection_without_a_request_for_a_new_one() {
+    async fn a_client_with_all_its_connections_is_refused_one_more_and_no_other_client_is() {
         let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
-        let settings = config::Admin { connections: 3, ..config::Admin::default() };
-        let (address, _running) = start(settings, &readiness, &shutdown).await;
+        let (address, _running) = start(config::Admin::default(), &readiness, &shutdown).await;
         let mut slow = Vec::new();
-        for _ in 0..3 {
+        for _ in 0..CONNECTIONS_OF_CLIENT {
             slow.push(begin_request(address).await);
         }
-        assert!(get(address, "/livez").await.starts_with("HTTP/1.1 200"));
-        assert_eq!(slow[0].read(&mut [0; 1]).await.unwrap_or(0), 0, "the oldest is closed");
+        let mut refused = begin_request(address).await;
+        assert_eq!(refused.read(&mut [0; 1]).await.unwrap_or(0), 0);
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 2], 0).into()).unwrap();
+        assert!(get_over(socket.connect(address).await.unwrap(), "/livez").await.starts_with("HTTP/1.1 200"));
         shutdown.stop.cancel();
     }
 

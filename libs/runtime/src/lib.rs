@@ -5,7 +5,6 @@ pub mod admin;
 pub mod config;
 pub mod cores;
 pub mod file_watch;
-pub mod http_listener;
 pub mod keys;
 pub mod known_host;
 pub mod last_success;

@@ -16,6 +16,14 @@ const BACKLOG: i32 = 4_096;
 pub struct Listener(TcpListener);
 
 impl Listener {
+    /// Listens on an address.
+    ///
+    /// # Errors
+    /// The address can't be listened on.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        Self::from_socket(bound_socket(address)?)
+    }
+
     /// Listens on a socket of [`bound_socket`].
     ///
     /// # Errors
@@ -91,7 +99,7 @@ mod tests {
 
     /// What the peer of a connection to `host` is called, at a listener on every address.
     async fn peer_of_client_at(host: IpAddr) -> (SocketAddr, SocketAddr) {
-        let listener = Listener::from_socket(bound_socket((EVERY_ADDRESS, 0).into()).unwrap()).unwrap();
+        let listener = Listener::bind((EVERY_ADDRESS, 0).into()).unwrap();
         let port = listener.local_addr().unwrap().port();
         let client = TcpStream::connect((host, port)).await.unwrap();
         (listener.accept().await.unwrap().1, client.local_addr().unwrap())

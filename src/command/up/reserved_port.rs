@@ -34,7 +34,7 @@ impl ReservedPort {
 
 #[cfg(test)]
 mod tests {
-    use tempmail_runtime::http_listener;
+    use tempmail_runtime::listener::Listener;
     use tokio::net::{TcpSocket, TcpStream};
 
     use super::*;
@@ -47,7 +47,7 @@ mod tests {
         let other = TcpSocket::new_v4().unwrap().bind(reserved.address);
         assert_eq!(other.unwrap_err().kind(), ErrorKind::AddrInUse);
 
-        let listener = http_listener::listen(reserved.address).unwrap();
+        let listener = Listener::bind(reserved.address).unwrap();
         drop(reserved);
         TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     }

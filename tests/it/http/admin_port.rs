@@ -1,13 +1,17 @@
 //! The admin port takes nothing from the ports that serve.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
 use reqwest::Method;
 use tempmail_tests::Fleet;
 use tempmail_tests::wait::within_deadline;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
+use tokio::net::TcpSocket;
 
 use crate::descriptors::ManyConnections;
 
+/// The client that opens connections, which is not that of the probes.
+const FLOODING: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)), 0);
 /// Open files of the process: fewer than there are connections.
 const FILES: u64 = 512;
 
@@ -18,17 +22,17 @@ async fn open_connections(count: usize, request: &str) {
         process.set_open_file_limit(FILES);
         let mut open = Vec::new();
         for _ in 0..count {
-            let connection = within_deadline("a connection", TcpStream::connect(process.admin())).await;
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.bind(FLOODING).unwrap();
+            let connection = within_deadline("a connection", socket.connect(process.admin())).await;
             let mut connection = connection.unwrap();
-            // One that the process has closed for another is reset.
+            // One that the process does not serve is reset.
             let _ = connection.write_all(request.as_bytes()).await;
             open.push(connection);
         }
         assert!(process.is_ready().await, "{:?}", process.readyz().await);
-        if !request.is_empty() {
-            let replaced = "tempmail_admin_connections_ended_total{reason=\"replaced\"}";
-            assert!(process.metric(replaced).await > 0.0);
-        }
+        let refused = "tempmail_admin_connections_ended_total{reason=\"refused\"}";
+        assert!(process.metric(refused).await > 0.0);
         fleet.deliver(0, "name@inbox.localhost", "arrives").await;
         assert_eq!(fleet.request(0, Method::GET, "/v1/config").send().await.status, 200);
     }

@@ -178,6 +178,9 @@ mod tests {
         ] {
             assert_eq!(removed(yaml, variables), ["compat.mailtm"], "{yaml} {variables:?}");
         }
+        let constants = removed("smtp: {command_seconds: 30}", &[("TEMPMAIL_ADMIN__CONNECTIONS", "many")]);
+        assert_eq!(constants, ["smtp.command_seconds", "admin.connections"]);
+        assert_eq!(load("smtp: {command_seconds: 30}", &[]).unwrap().smtp.command_seconds, 60);
         assert!(removed("", &[("TEMPMAIL_COMPAT__MAILTM__LISTEN", "")]).is_empty());
         assert!(removed("compat: {mailpit: {listen: 127.0.0.1:8025}}", &[]).is_empty());
     }

@@ -14,15 +14,47 @@ pub struct RemovedSetting {
 
 /// All that are ignored. An entry goes with the version after the one that removed the setting.
 const REMOVED: &[RemovedSetting] = &[
-    RemovedSetting {
-        path: "compat.mailtm",
-        reason: "the drop-in surface for clients of mail.tm was removed, and tokens for it work nowhere",
-    },
-    RemovedSetting {
-        path: "operator.secret_checks_per_second",
-        reason: "`operator.secret_check_seconds` says how often each Secret is looked at",
-    },
+    removed(
+        "compat.mailtm",
+        "the drop-in surface for clients of mail.tm was removed, and tokens for it work nowhere",
+    ),
+    removed(
+        "operator.secret_checks_per_second",
+        "`operator.secret_check_seconds` says how often each Secret is looked at",
+    ),
+    removed("admin.connections", "it is always 64"),
+    removed("admin.request_seconds", "it is always 10 s"),
+    removed("dns.interval_seconds", "it is always 5 minutes"),
+    removed("dns.pending_hours", "it is always 72 hours"),
+    removed("http.body_seconds", "it is always 30 s"),
+    removed("http.header_seconds", "it is always 10 s"),
+    removed("http.min_drain_rate", "it is always 4,096 bytes a second"),
+    removed("http.unauthenticated_sockets_per_client", "it is always 20"),
+    removed("limits.minted_per_second", "it is always 100"),
+    removed("limits.password_max", "it is always 128 characters"),
+    removed("limits.password_resets_per_minute", "it is always 20"),
+    removed("limits.refused_per_minute", "it is always 300"),
+    removed("limits.sign_in_failures_per_client", "it is always 100"),
+    removed("limits.sign_in_failures_per_minute", "it is always 20"),
+    removed("operator.lease_seconds", "it is always 15 s"),
+    removed("smtp.command_seconds", "it is always 60 s"),
+    removed("smtp.data_seconds", "it is always 3 minutes"),
+    removed("smtp.idle_seconds", "it is always 5 s"),
+    removed("smtp.max_errors", "it is always 20"),
+    removed("smtp.max_header_bytes", "it is always 256 KiB"),
+    removed("smtp.max_header_fields", "it is always 1,000"),
+    removed("smtp.min_data_rate", "it is always 1,024 bytes a second"),
+    removed("smtp.session_seconds", "it is always an hour"),
+    removed("smtp.transaction_seconds", "it is always 30 minutes"),
+    removed("smtp.tenant_bytes_per_hour", "storage bounds what a tenant receives"),
+    removed("smtp.tenant_bytes_per_hour_per_peer", "storage bounds what a tenant receives"),
+    removed("smtp.address_bytes_per_hour", "storage bounds what a tenant receives"),
+    removed("smtp.address_bytes_per_hour_per_peer", "storage bounds what a tenant receives"),
 ];
+
+const fn removed(path: &'static str, reason: &'static str) -> RemovedSetting {
+    RemovedSetting { path, reason }
+}
 
 impl RemovedSetting {
     /// The removed setting that `path` names, or the group that it was in.

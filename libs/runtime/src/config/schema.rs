@@ -138,18 +138,8 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "http.connections_per_client",
         "Maximum connections per client (IPv6: per /64); beyond it one without a request in flight is closed for a new one.",
     ),
-    count(
-        "http.unauthenticated_sockets_per_client",
-        "Maximum WebSockets per client that are not authenticated yet.",
-    ),
     count("http.connections", "Maximum connections of a process; fewer if its limit of open files is lower."),
     count("http.streams", "Maximum streams of server-sent events of a process."),
-    seconds("http.header_seconds", "Seconds within which request headers must arrive."),
-    seconds("http.body_seconds", "Seconds within which a request body must arrive."),
-    count(
-        "http.min_drain_rate",
-        "Minimum average bytes per second that a client reads of an answer, over each 30 s in which it waits to be read; beyond it the connection is closed.",
-    ),
     key(
         "mcp.enabled",
         ValueKind::Switch,
@@ -205,10 +195,6 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "smtp.connections_per_peer",
         "Maximum connections per peer: an IPv4 address or a /64 of IPv6. A /56 may have twice as many and a /48 four times; the same holds for all limits per peer.",
     ),
-    seconds(
-        "smtp.idle_seconds",
-        "Seconds without progress after which a session may be ended for a new one, where its peer has reached its limit of connections.",
-    ),
     key(
         "smtp.unlimited_networks",
         ValueKind::List,
@@ -221,18 +207,6 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "a list of networks of load balancers, not of all addresses, such as 10.0.0.0/8",
         "Networks of load balancers: their connections must begin with a header of the PROXY protocol, version 1 or 2.",
     ),
-    seconds("smtp.command_seconds", "Seconds that a client may stay silent between commands."),
-    seconds("smtp.data_seconds", "Seconds that a client may stay silent within message data."),
-    count(
-        "smtp.min_data_rate",
-        "Minimum bytes per second of message data, checked after 30 s, and then over a window of `smtp.data_seconds` that slides.",
-    ),
-    seconds("smtp.transaction_seconds", "Seconds from `MAIL` to the end of the message, whatever arrives."),
-    seconds(
-        "smtp.session_seconds",
-        "Seconds of a session, whatever arrives; an open mail transaction may take `smtp.transaction_seconds` more.",
-    ),
-    count("smtp.max_errors", "Rejected commands after which the session is closed with `421`."),
     count(
         "smtp.unknown_recipients_per_minute",
         "Unknown recipients a minute that are rejected to a peer at once; further rejections are delayed.",
@@ -245,23 +219,10 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "smtp.tenant_messages_per_minute_per_peer",
         "Maximum messages a minute from a peer to a tenant, in each process.",
     ),
-    bytes(
-        "smtp.tenant_bytes_per_hour",
-        "Maximum bytes an hour to a tenant, in each process; a mail counts once.",
-    ),
-    bytes(
-        "smtp.tenant_bytes_per_hour_per_peer",
-        "Maximum bytes an hour from a peer to a tenant, in each process.",
-    ),
     count("smtp.address_messages_per_minute", "Maximum messages a minute to an address, in each process."),
     count(
         "smtp.address_messages_per_minute_per_peer",
         "Maximum messages a minute from a peer to an address, in each process.",
-    ),
-    bytes("smtp.address_bytes_per_hour", "Maximum bytes an hour to an address, in each process."),
-    bytes(
-        "smtp.address_bytes_per_hour_per_peer",
-        "Maximum bytes an hour from a peer to an address, in each process.",
     ),
     bytes(
         "smtp.memory_bytes",
@@ -275,17 +236,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "smtp.memory_bytes_per_tenant",
         "Maximum bytes of message data in memory to a tenant; at least `smtp.max_message_bytes`. All mail without a tenant counts as that of one.",
     ),
-    bytes("smtp.max_header_bytes", "Maximum bytes of a header section."),
-    count("smtp.max_header_fields", "Maximum fields of a header section."),
     key("admin.listen", ValueKind::Text, SOCKET_ADDRESS, "Address of `/livez`, `/readyz` and `/metrics`."),
-    count(
-        "admin.connections",
-        "Maximum connections to `admin.listen`; beyond it the oldest that has sent no request is closed.",
-    ),
-    seconds(
-        "admin.request_seconds",
-        "Seconds within which a connection to `admin.listen` must send its request and read the answer; each serves one request.",
-    ),
     key(
         "jwt.keys",
         ValueKind::KeyList,
@@ -335,8 +286,6 @@ pub(super) const KEYS: &[ConfigKey] = &[
         SWITCH,
         "Whether a domain's name servers may have private addresses. Tenants choose these servers, so this lets them send queries into your network.",
     ),
-    seconds("dns.interval_seconds", "Seconds between two checks of a pending custom domain."),
-    count("dns.pending_hours", "Hours after which verification of a pending custom domain fails."),
     key(
         "webhooks.allowed_networks",
         ValueKind::List,
@@ -367,10 +316,6 @@ pub(super) const KEYS: &[ConfigKey] = &[
         ValueKind::Text,
         "a Kubernetes object name, such as tempmail-operator",
         "Lease that elects the leading operator, in the operators' own namespace.",
-    ),
-    seconds(
-        "operator.lease_seconds",
-        "Seconds after which another operator may take over the lease of a silent leader; at least 2.",
     ),
     key(
         "operator.keys_secret",
@@ -415,37 +360,24 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "Days that the address of a removed mailbox stays reserved on a system domain; at least 31, more than the longest retention.",
     ),
     count("limits.idle_mailbox_days", "Days without sign-in or read after which a free mailbox is removed."),
-    count("limits.password_min", "Minimum characters of a mailbox password."),
-    count("limits.password_max", "Maximum characters of a mailbox password."),
+    number(
+        "limits.password_min",
+        128,
+        "a whole number from 1 to 128",
+        "Minimum characters of a mailbox password.",
+    ),
     count("limits.v1_per_second", "Requests per second and token on `/v1`; also the burst."),
     count("limits.minted_tokens", "Maximum minted tokens of a tenant that have not expired."),
-    count(
-        "limits.minted_per_second",
-        "Requests per second of all minted tokens of a tenant together; also the burst. Each counts towards `limits.v1_per_second`, too.",
-    ),
     count("limits.pro_per_second", "Requests per second and token on `/pro/api`; also the burst."),
     count(
         "limits.api_per_second",
         "Requests per second and mailbox with a mailbox JWT, and per client where no credential is needed.",
     ),
     count(
-        "limits.refused_per_minute",
-        "Requests per minute and client whose credential is missing or not accepted; an IPv6 /56 may make 4 times, and a /48 16 times as many. Each `api` process counts by itself.",
-    ),
-    count(
         "limits.free_mailboxes_per_hour",
         "Mailboxes that a client may create per hour without a Pro token.",
     ),
     count("limits.sign_in_failures", "Failed sign-ins in 15 minutes per address and client."),
-    count(
-        "limits.sign_in_failures_per_client",
-        "Failed sign-ins in 15 minutes per client, over all addresses.",
-    ),
-    count("limits.sign_in_failures_per_minute", "Failed sign-ins a minute per client, over all addresses."),
-    count(
-        "limits.password_resets_per_minute",
-        "Passwords that a tenant may reset a minute over `/pro/api`; also the burst.",
-    ),
     key(
         "telemetry.log",
         ValueKind::Text,

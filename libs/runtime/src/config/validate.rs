@@ -42,7 +42,6 @@ impl Config {
             "smtp.proxy_networks",
         )?;
         require(is_object_name(&self.operator.lease_name), "operator.lease_name")?;
-        require(self.operator.lease_seconds >= 2, "operator.lease_seconds")?;
         require(self.operator.secret_check_seconds >= 5, "operator.secret_check_seconds")?;
         let keys_secret = &self.operator.keys_secret;
         require(keys_secret.is_empty() || is_object_name(keys_secret), "operator.keys_secret")?;
@@ -51,11 +50,6 @@ impl Config {
         require(pod_name.is_empty() || is_object_name(pod_name), "operator.pod_name")?;
         if self.smtp.tls.cert.is_some() != self.smtp.tls.key.is_some() {
             return Err(ConfigError::Conflict("`smtp.tls.cert` and `smtp.tls.key` must be set together"));
-        }
-        if self.limits.password_min > self.limits.password_max {
-            return Err(ConfigError::Conflict(
-                "`limits.password_min` must not be above `limits.password_max`",
-            ));
         }
         if self.smtp.max_message_bytes > self.smtp.memory_bytes {
             return Err(ConfigError::Conflict(
@@ -224,10 +218,11 @@ mod tests {
         assert!(mistake(|c| c.smtp.max_recipients = 0).starts_with("`smtp.max_recipients` must be"));
         let bounded = "`smtp.max_recipients` must be a whole number from 1 to 1000";
         assert_eq!(mistake(|c| c.smtp.max_recipients = 1_001), bounded);
-        assert!(mistake(|c| c.smtp.command_seconds = u64::MAX).starts_with("`smtp.command_seconds` must be"));
+        let bounded = "`webhooks.timeout_seconds` must be";
+        assert!(mistake(|c| c.webhooks.timeout_seconds = u64::MAX).starts_with(bounded));
         assert!(mistake(|c| c.limits.mailbox_bytes = 1 << 63).starts_with("`limits.mailbox_bytes` must be"));
         assert!(mistake(|c| c.smtp.tls.cert = Some("/x".into())).contains("together"));
-        assert!(mistake(|c| c.limits.password_min = 129).contains("password_max"));
+        assert!(mistake(|c| c.limits.password_min = 129).starts_with("`limits.password_min` must be"));
         assert!(mistake(|c| c.telemetry.log = "a=b=c".into()).starts_with("`telemetry.log`"));
         let endpoint = mistake(|c| c.telemetry.otlp_endpoint = Some("http://u:hush@collector".into()));
         assert!(
