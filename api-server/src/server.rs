@@ -198,8 +198,7 @@ fn address_of(listener: &Listener) -> SocketAddr {
 }
 
 fn listen(setting: &str, address: SocketAddr) -> anyhow::Result<Listener> {
-    Listener::bind(address)
-        .map_err(|error| anyhow::anyhow!("can't listen on {setting} {address}: {error}"))
+    Listener::bind(address).map_err(|error| anyhow::anyhow!("can't listen on {setting} {address}: {error}"))
 }
 
 /// Sends small segments at once, detects within 6 s a client that vanished without closing, and keeps little of an

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use reqwest::{Client, Method, Response, Url};
 use serde_json::{Value, json};
+use tempmail_model::chance;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -43,7 +44,7 @@ struct CheckedMailbox {
 /// they succeed or the time is over.
 pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<()> {
     let deadline = Instant::now() + Duration::from_secs(args.timeout_seconds);
-    let subject = format!("tempmail check {}", Uuid::new_v4());
+    let subject = format!("tempmail check {}", chance::uuid());
     let mailbox = repeat(deadline, || CheckedMailbox::create(&args.http)).await.context("no mailbox")?;
     output::line(&format!("created {}", mailbox.address))?;
     let checked = async {
@@ -85,7 +86,7 @@ impl CheckedMailbox {
             Self { http: Client::new(), base: base.clone(), address: String::new(), jwt: String::new() };
         let domains: Value = mailbox.request(Method::GET, "/api/domains", &Value::Null).await?.json().await?;
         let domain = domains["domains"][0]["domain"].as_str().context("there is no system domain")?;
-        mailbox.address = format!("check-{}@{domain}", Uuid::new_v4().simple());
+        mailbox.address = format!("check-{}@{domain}", chance::uuid().simple());
         let account = json!({"address": mailbox.address, "password": Uuid::new_v4().to_string()});
         let created: Value = mailbox.request(Method::POST, "/api/accounts", &account).await?.json().await?;
         created["token"].as_str().context("the mailbox has no token")?.clone_into(&mut mailbox.jwt);

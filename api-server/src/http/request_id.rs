@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use uuid::Uuid;
+use tempmail_model::chance;
 
 use super::client::ClientResolver;
 
@@ -20,7 +20,7 @@ pub(super) fn of(headers: &HeaderMap, clients: &ClientResolver, peer: IpAddr) ->
         Some(given) if clients.is_trusted_proxy(peer) && is_plain(given) => {
             HeaderValue::from_bytes(given.as_bytes())
         }
-        _ => HeaderValue::try_from(Uuid::new_v4().to_string()),
+        _ => HeaderValue::try_from(chance::uuid().to_string()),
     };
     id.expect("a plain id and a UUID are visible ASCII")
 }
@@ -33,6 +33,7 @@ fn is_plain(id: &HeaderValue) -> bool {
 #[cfg(test)]
 mod tests {
     use tempmail_runtime::config::Http;
+    use uuid::Uuid;
 
     use super::*;
 

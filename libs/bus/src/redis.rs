@@ -23,6 +23,7 @@ use futures_util::future::BoxFuture;
 use redis::io::tcp::TcpSettings;
 use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{Client, IntoConnectionInfo as _, RedisResult};
+use tempmail_model::chance;
 use tempmail_model::message::Arrival;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -66,7 +67,7 @@ impl RedisBus {
     pub async fn connect(url: &str, installation: Uuid) -> Result<Self, InvalidRedisUrl> {
         let client = client(url).map_err(|_| InvalidRedisUrl)?;
         let keys = Arc::new(RedisKeys::new(installation));
-        let (channel, sender) = (keys.arrivals(), Uuid::new_v4());
+        let (channel, sender) = (keys.arrivals(), chance::uuid());
         let local = Arc::new(LocalBus::new());
         let commands = Arc::<CommandsHandle>::default();
         let (permits, session) = PermitSession::new(keys.clone());

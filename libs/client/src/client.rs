@@ -6,10 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
-use rand::RngExt as _;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tempmail_model::chance;
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::retry_after::RetryAfter;
 use tokio::time::{Instant, sleep, timeout};
@@ -39,6 +39,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause before a request is repeated where the server names none.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How much longer a client waits at most, so that clients that were refused together do not come back together.
+const SPREAD: Duration = Duration::from_millis(250);
 
 /// Sends requests of the token API with one live token. Cheap to clone; clones share the connections.
 #[derive(Clone)]
@@ -280,12 +282,11 @@ fn refusal(answer: &Answer) -> Error {
     Error::Refused { status: answer.status, code: code.unwrap_or_default().to_owned() }
 }
 
-/// How long to wait before a request is repeated that was refused for now. Clients that were refused together do not come
-/// back together.
+/// How long to wait before a request is repeated that was refused for now.
 fn pause(headers: &HeaderMap) -> Duration {
     let named = headers.get(RETRY_AFTER).and_then(|value| RetryAfter::parse(value.to_str().ok()?));
     let named = named.map(|retry_after| retry_after.delay(SystemClock::default().now()).unsigned_abs());
-    named.unwrap_or(PAUSE) + Duration::from_millis(rand::rng().random_range(0..250))
+    named.unwrap_or(PAUSE) + SPREAD.mul_f64(chance::factor(0.0..=1.0))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Ids: UUIDv7, which have the time of their creation in milliseconds. Expiry depends on it.
 
 use jiff::Timestamp;
-use rand::Rng as _;
 use uuid::{Builder, Uuid};
+
+use crate::chance;
 
 /// The owner of mail in shared inboxes.
 pub const SHARED_OWNER: Uuid = Uuid::nil();
@@ -18,7 +19,7 @@ const FRACTIONS: i128 = 1 << 12;
 pub fn new_id(at: Timestamp) -> Uuid {
     let millis = u64::try_from(at.as_millisecond()).unwrap_or(0);
     let mut beyond_millis = [0; 10];
-    rand::rng().fill_bytes(&mut beyond_millis);
+    chance::fill(&mut beyond_millis);
     let fraction = at.as_nanosecond().rem_euclid(1_000_000) * FRACTIONS / 1_000_000;
     beyond_millis[..2].copy_from_slice(&u16::try_from(fraction).unwrap_or(0).to_be_bytes());
     Builder::from_unix_timestamp_millis(millis, &beyond_millis).into_uuid()

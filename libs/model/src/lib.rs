@@ -2,6 +2,7 @@
 //! and the clock. Nothing here does I/O, and only the clock reads the time.
 
 pub mod address;
+pub mod chance;
 pub mod clock;
 pub mod cursor;
 pub mod document;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rand::RngExt as _;
+use tempmail_model::chance;
 use uuid::Uuid;
 
 /// Delay after the first failure.
@@ -51,7 +51,7 @@ fn set_gauge(objects: usize) {
 
 /// Up to a tenth more or less.
 pub(crate) fn jittered(delay: Duration) -> Duration {
-    delay.mul_f64(rand::rng().random_range(0.9..1.1))
+    delay.mul_f64(chance::factor(0.9..=1.1))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::core::ObjectMeta;
-use rand::RngExt as _;
+use tempmail_model::chance;
 use tempmail_store::ResourceKind;
 use uuid::Uuid;
 
@@ -113,7 +113,7 @@ impl SeenSecrets {
     /// When a Secret is due that was looked at `now`: at any time of the second half of the interval, so that those of one
     /// start do not stay together, with a rest in which the check is made.
     fn next_look(&self, now: Timestamp) -> Timestamp {
-        now + self.interval.mul_f64(rand::rng().random_range(0.5..0.95))
+        now + self.interval.mul_f64(chance::factor(0.5..=0.95))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, ScheduledSecret>> {

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 use std::{fmt, io};
 
-use rand::RngExt as _;
+use tempmail_model::chance;
 
 use super::pool::PoolState;
 use connection::{Head, HttpConnection};
@@ -101,8 +101,7 @@ impl Subscriber {
             let Err(disconnected) = followed;
             shared.disconnected(state.is_open, disconnected);
             state.is_open = false;
-            let pause = rand::rng().random_range(50..150);
-            tokio::time::sleep(Duration::from_millis(pause)).await;
+            tokio::time::sleep(Duration::from_millis(100).mul_f64(chance::factor(0.5..=1.5))).await;
         }
     }
 

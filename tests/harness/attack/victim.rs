@@ -11,6 +11,7 @@ use futures_util::future::join_all;
 use futures_util::stream;
 use reqwest::Method;
 use serde_json::Value;
+use tempmail_model::chance;
 use tempmail_model::token::TokenKind;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep, sleep_until, timeout};
@@ -161,7 +162,7 @@ impl Victim {
 
 impl<'a> Run<'a> {
     fn new(victim: &'a Victim, number: usize) -> Self {
-        let label = format!("calm {:08x} ", rand::random::<u32>());
+        let label = format!("calm {:08x} ", chance::uuid().as_fields().0);
         Self { victim, number, label, progress: Mutex::default() }
     }
 
@@ -237,7 +238,7 @@ impl<'a> Run<'a> {
         let count = (0..).take_while(|&number| due(number) < until).count();
         let mails = stream::iter((0..).take(count)).for_each_concurrent(None, |number| {
             // At a random moment of its turn: an attack that is as regular would meet either every mail or none.
-            let due = due(number) + EVERY.mul_f64(rand::random());
+            let due = due(number) + EVERY.mul_f64(chance::factor(0.0..=1.0));
             async move {
                 sleep_until(due).await;
                 if let Err(refusal) = self.send_mail(number).await {

@@ -1,11 +1,21 @@
 //! The request for a mail.
 
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use tempmail_tests::rows::count_pending_events;
 use tempmail_tests::wait::eventually;
+use uuid::Uuid;
 
 use super::{app_and_receiver, create_webhook, get_webhook, list_attempts};
 use crate::pro_api::assert_time;
+
+/// The id of a webhook's event: a UUIDv8 of the SHA-256 of the ids of webhook and message.
+fn event_id(webhook: Uuid, message: &str) -> String {
+    let ids = [webhook, message.parse().unwrap()].map(Uuid::into_bytes).concat();
+    let digest = Sha256::digest(ids);
+    let id = uuid::Builder::from_custom_bytes(digest[..16].try_into().unwrap()).into_uuid();
+    format!("evt_{id}")
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sends_signs_and_records_a_mail_to_a_mailbox() {
@@ -17,7 +27,7 @@ async fn sends_signs_and_records_a_mail_to_a_mailbox() {
     let message = app.messages(&mailbox).await.remove(0);
     let event = request.event();
     let id = event["id"].as_str().unwrap();
-    assert!(id.strip_prefix("evt_").is_some_and(|id| id.parse::<uuid::Uuid>().is_ok()), "{id}");
+    assert_eq!(id, event_id(webhook.id, message["id"].as_str().unwrap()));
     assert_eq!(
         event,
         json!({

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tempmail_bus::SharedBus;
+use tempmail_model::chance;
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
 use tempmail_model::webhook::WebhookSecretSealer;
@@ -101,7 +102,7 @@ impl Dispatcher {
         keys: &[MasterKey],
     ) -> anyhow::Result<Self> {
         let context = LaneContext {
-            lease_holder: Uuid::new_v4(),
+            lease_holder: chance::uuid(),
             store: store.within(STATEMENT_TIMEOUT),
             clock,
             sender: Sender::new(config)?,

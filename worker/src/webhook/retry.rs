@@ -1,7 +1,7 @@
 //! When a webhook, or an event, is retried after a failure.
 
 use jiff::SignedDuration;
-use rand::RngExt as _;
+use tempmail_model::chance;
 use tempmail_store::DeliveryAttempt;
 
 /// Delays after the first, second, … failure: of a webhook those in a row, of an event its own. The failure after the last
@@ -24,8 +24,7 @@ const JITTER: f64 = 0.2;
 
 /// The delays, each with a jitter of its own.
 pub(super) fn delays() -> [SignedDuration; DELAYS.len()] {
-    let mut random = rand::rng();
-    DELAYS.map(|delay| delay.mul_f64(random.random_range(1.0 - JITTER..=1.0 + JITTER)))
+    DELAYS.map(|delay| delay.mul_f64(chance::factor(1.0 - JITTER..=1.0 + JITTER)))
 }
 
 /// Whether an attempt was the last one of its event, which was not delivered.

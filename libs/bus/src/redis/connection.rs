@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rand::RngExt as _;
 use redis::Client;
+use tempmail_model::chance;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
@@ -158,7 +158,7 @@ impl Backoff {
     fn next(&mut self) -> Duration {
         let longest = self.0;
         self.0 = (longest * 2).min(BACKOFF_MAX);
-        longest.mul_f64(rand::rng().random_range(0.5..=1.0))
+        longest.mul_f64(chance::factor(0.5..=1.0))
     }
 }
 

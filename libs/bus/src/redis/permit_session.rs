@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::{Cmd, Value, cmd};
+use tempmail_model::chance;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
-use uuid::Uuid;
 
 use super::commands::{COMMAND_TIMEOUT, Commands, Disconnected};
 use super::scripts::{ACQUIRE_PERMIT, HEARTBEAT, MOVE_PERMIT, PERMITS_TTL, RedisKeys, SESSIONS_TTL};
@@ -162,7 +162,7 @@ impl PermitSession {
     /// Starts a new session with the permits that are held, and ends the previous one. So Redis has again
     /// what it lost, and no longer has what was released meanwhile.
     pub(super) async fn start(&mut self, commands: &Commands) -> Result<(), Disconnected> {
-        let session = Uuid::new_v4().simple().to_string();
+        let session = chance::uuid().simple().to_string();
         commands.send_one(self.heartbeat(&session, true)).await?;
         let held = self.held.all();
         for permits in held.chunks(BATCH) {

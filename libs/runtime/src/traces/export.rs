@@ -12,6 +12,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor as _,
 };
+use tempmail_model::chance;
 use uuid::Uuid;
 
 use super::span::{AttributeValue, Stage, is_traced, span};
@@ -103,7 +104,7 @@ fn resource(role: &'static str) -> Resource {
         .with_service_name("tempmail")
         .with_attributes([
             KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
-            KeyValue::new("service.instance.id", Uuid::new_v4().to_string()),
+            KeyValue::new("service.instance.id", chance::uuid().to_string()),
             KeyValue::new("tempmail.role", role),
         ])
         .build()

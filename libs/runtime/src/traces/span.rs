@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState};
 use opentelemetry::{InstrumentationScope, KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
+use tempmail_model::chance;
 use uuid::Uuid;
 
 /// The random bits of an id (UUIDv7) by which messages are chosen. They are the last ones, by which collectors
@@ -93,7 +94,7 @@ pub(super) fn span(
     let root = SpanId::from(message.as_u64_pair().1);
     let (id, parent) = match stage {
         Stage::SmtpTransaction => (root, SpanId::INVALID),
-        _ => (SpanId::from(rand::random::<u64>()), root),
+        _ => (SpanId::from(chance::uuid().as_u64_pair().1), root),
     };
     let end_time = SystemTime::now();
     let about = [("tempmail.message.id", AttributeValue::Id(message))];

@@ -142,7 +142,7 @@ BEGIN
         -- Events for webhooks wait from the same commit on. They have no content: that is the message's, and
         -- goes with it. OFFSET 0: those of one tenant at a time, by their index.
         INSERT INTO webhook_event (webhook, seq, id, message, class, mailbox)
-        SELECT w.id, s.seq, gen_random_uuid(), s.id, s.class, s.owner
+        SELECT w.id, s.seq, webhook_event_id(w.id, s.id), s.id, s.class, s.owner
           FROM unnest(p_rcpt_id, o_class, o_seq, v_kind, o_owner, o_tenant)
                    AS s (id, class, seq, owner_kind, owner, tenant)
          CROSS JOIN LATERAL (

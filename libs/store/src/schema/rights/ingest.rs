@@ -52,5 +52,6 @@ pub(in super::super) const INGEST: Rights = Rights {
         "stored_bytes",
         "time_id",
         "try_lock_inbox",
+        "webhook_event_id",
     ]],
 };
