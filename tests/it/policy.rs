@@ -6,7 +6,6 @@ mod imports;
 mod licence;
 mod metrics;
 mod sql;
-mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
