@@ -4,7 +4,7 @@
 //   GET  /confirm?token=               what the link opens
 //   POST /send?to=                     sends the body, a whole mail
 //   POST /restart?signal=              ends tempmail by the signal, and starts it again
-//   GET  /client/…                     the client's files, for browsers
+//   GET  /client/…                     the files of the client that the working directory has installed, for browsers
 import { randomBytes, randomInt } from "node:crypto";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { createServer } from "node:http";
 import { join, normalize } from "node:path";
 import { send } from "./smtp.mjs";
 
-const CLIENT = new URL("../../../clients/typescript/dist", import.meta.url).pathname;
+const CLIENT = "node_modules/@tempmail/client/dist";
 
 /** Starts the site on a free port. */
 export async function startSite(tempmail) {

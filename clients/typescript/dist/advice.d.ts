@@ -1,2 +1,0 @@
-/** What to do about a code; servers to come may have others. */
-export declare function advice(code: string): string;
