@@ -73,7 +73,7 @@ pub(super) struct Tailer {
     sequence: Option<Sequence>,
     /// Position of the stream at the last poll.
     polled_position: i64,
-    /// ChangeSnapshot of the changes at the last poll.
+    /// What the last poll had seen of the feed of changes.
     snapshot: Option<ChangeSnapshot>,
     /// Business time of the last poll, for the age of a gap.
     polled_at: Timestamp,
@@ -219,7 +219,7 @@ impl Tailer {
         }
         // Only now: whoever sees that the poll is recent has been notified of what it found.
         self.last_poll.set(began);
-        // ArrivalReceiver of recent commits may be queued: without them there would seem to be a gap.
+        // Hints of recent commits may be queued: without them there would seem to be a gap.
         self.receive_pending_hints();
         self.publish_contiguous(registry, Discovery::by_hint()).await;
         self.close_gap(registry, head.position, now).await?;

@@ -17,7 +17,7 @@ use super::output;
 pub(crate) enum ClusterCommand {
     /// List the clusters whose operators use the database
     List,
-    /// Release what the objects of a cluster that is gone have, so that another cluster can adopt it
+    /// Release the resources of a lost cluster, so that another cluster can adopt them
     ///
     /// Needs the login of `migrate`. An operator that still runs in the cluster is locked out. The tokens of its objects are
     /// revoked; their webhooks, mailboxes, custom domains and tenants are inactive until objects of another cluster with the

@@ -133,7 +133,7 @@ async fn deletes_a_domain_when_no_mailbox_uses_it() {
     team.start_deletion(&object).await;
     let shown = team.wait_for_reason(&object, "Ready", "InUse").await;
     let message = condition_message(&shown, "Ready");
-    assert!(message.contains(&format!("Mailboxes that use the domain {domain}: 1.")), "{message}");
+    assert!(message.contains(&format!("1 mailbox uses the domain {domain}.")), "{message}");
     installation.app.deliver(&format!("a@{domain}"), "hello", "").await;
     team.delete("mailbox/box").await;
     team.wait_until_deleted(&object).await;

@@ -73,12 +73,11 @@ pub(crate) fn default_taken(older: &str) -> Message {
 }
 
 pub(crate) fn domain_in_use(domain: &str, mailboxes: i64) -> Message {
+    let users =
+        if mailboxes == 1 { "1 mailbox uses".to_owned() } else { format!("{mailboxes} mailboxes use") };
     Message::new(
         Reason::InUse,
-        format!(
-            "Mailboxes that use the domain {domain}: {mailboxes}. The domain is deleted when no mailbox uses \
-             it."
-        ),
+        format!("{users} the domain {domain}. The domain is deleted when no mailbox uses it."),
     )
 }
 
@@ -162,13 +161,12 @@ fn missing(kind: &str, name: &str, value: &str) -> String {
 }
 
 fn mismatch(kind: &str, name: &str, value: &str, found: &[String]) -> String {
-    let found = found.first().map_or_else(String::new, |value| {
-        let value: String = value.chars().take(FOUND_MAX).collect();
-        format!(", but \"{value}\"")
-    });
+    let found = found.first().map_or_else(
+        || "has another value".to_owned(),
+        |value| format!("has the value \"{}\"", value.chars().take(FOUND_MAX).collect::<String>()),
+    );
     format!(
-        "The {kind} record at {name} does not have the expected value \"{value}\"{found}. Correct it. It is \
-         checked every 5 minutes."
+        "The {kind} record at {name} {found}; expected \"{value}\". Correct it. It is checked every 5 minutes."
     )
 }
 
