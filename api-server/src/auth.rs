@@ -15,7 +15,6 @@
 mod authenticator;
 mod bearer;
 mod drop_in_caller;
-mod hash_queue;
 mod jwt;
 mod known_tokens;
 mod last_used;
@@ -32,11 +31,10 @@ mod tenant_caller;
 
 pub(crate) use authenticator::Authenticator;
 pub(crate) use drop_in_caller::DropInCaller;
-pub(crate) use hash_queue::HashParty;
 pub(crate) use live_caller::{LiveCaller, MailCaller, McpCaller, StreamCaller};
 pub(crate) use mailbox_caller::MailboxCaller;
 pub(crate) use mailbox_token::VerifiedMailboxToken;
-pub(crate) use password::PasswordPool;
+pub(crate) use password::Passwords;
 pub(crate) use pro_caller::{ProCaller, ProToken};
 pub(crate) use session_cookie::SessionCookie;
 pub use sign_in_link::SignInLink;

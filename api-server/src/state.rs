@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tempmail_admission::ClientNetwork;
 use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
@@ -21,12 +22,12 @@ use tempmail_verification::{TokenKeyError, Verifier, verify_token_key};
 use uuid::Uuid;
 
 use crate::arrivals::{Arrivals, STALE_AFTER};
-use crate::auth::{Authenticator, PasswordPool, UnusedSignInLink};
-use crate::http::client::ClientKey;
+use crate::auth::{Authenticator, Passwords, UnusedSignInLink};
+use crate::http::gates::Gates;
 use crate::http::key_permit::KeyPermits;
 use crate::http::rate_limit::RequestLimits;
 use crate::http::stream_permit::StreamPermits;
-use crate::message::{Deletions, LongReads, MessageRenderer, UsedDocuments};
+use crate::message::{Deletion, MessageRenderer, UsedDocuments};
 
 /// How long a statement of a request may take, with the time until there is a connection for it.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,7 +51,7 @@ pub(crate) struct App {
     pub(crate) store: Store,
     /// The same for subscribers: an answer that takes longer than [`STALE_AFTER`] may be about rights that have ended.
     pub(crate) stream_store: Store,
-    /// ArrivalReceiver of new mail, permits and counters that processes share.
+    /// Hints of arrivals, permits and counters that processes share.
     pub(crate) bus: SharedBus,
     /// Business time.
     pub(crate) clock: Arc<dyn Clock>,
@@ -75,18 +76,16 @@ pub(crate) struct App {
     /// `drain`: complete what is in flight, at once; `stop`: cut it.
     pub(crate) shutdown: Shutdown,
     pub(crate) auth: Authenticator,
-    pub(crate) passwords: PasswordPool,
+    pub(crate) passwords: Passwords,
     /// Signs in to the dashboard once.
     pub(crate) sign_in_link: UnusedSignInLink,
     pub(crate) limits: Arc<RequestLimits>,
     pub(crate) messages: MessageRenderer,
-    /// Deletes messages in turns.
-    pub(crate) deletions: Deletions,
-    /// Turns at what reads more than a page.
-    pub(crate) long_reads: LongReads,
+    /// What this process does a few of at once.
+    pub(crate) gates: Gates,
     pub(crate) stream_permits: StreamPermits,
     /// For WebSockets that are not authenticated yet.
-    pub(crate) unauthenticated_sockets: KeyPermits<ClientKey>,
+    pub(crate) unauthenticated_sockets: KeyPermits<ClientNetwork>,
 }
 
 impl AppState {
@@ -106,6 +105,7 @@ impl AppState {
     ) -> Result<Self, TokenKeyError> {
         let store = store.within(STATEMENT_TIMEOUT);
         let (verify_tokens, generations) = read_once_available(&store, &keys.secrets).await?;
+        let gates = Gates::new();
         let limits = Arc::new(RequestLimits::new(Arc::clone(&bus), &config.limits));
         Ok(Self(Arc::new(App {
             cursors: CursorSealer::new(&keys.secrets),
@@ -126,12 +126,11 @@ impl AppState {
                 &shutdown,
             ),
             auth: Authenticator::start(store.clone(), Arc::clone(&clock), Arc::clone(&limits), &keys.jwt),
-            passwords: PasswordPool::new(),
+            passwords: Passwords::new(gates.passwords.clone()),
             sign_in_link: UnusedSignInLink::default(),
             limits,
-            messages: MessageRenderer::new(store.clone(), Arc::clone(&clock)),
-            deletions: Deletions::new(store.clone()),
-            long_reads: LongReads::new(),
+            messages: MessageRenderer::new(store.clone(), Arc::clone(&clock), gates.clone()),
+            gates,
             stream_permits: StreamPermits::new(config.http.streams),
             unauthenticated_sockets: KeyPermits::new(config.http.unauthenticated_sockets_per_client),
             config,
@@ -141,6 +140,13 @@ impl AppState {
             clock,
             shutdown,
         })))
+    }
+}
+
+impl App {
+    /// Begins what a request deletes.
+    pub(crate) fn begin_deletion(&self) -> Deletion<'_> {
+        Deletion::new(&self.store, &self.gates.deletions)
     }
 }
 

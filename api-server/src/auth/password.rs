@@ -1,19 +1,14 @@
-//! Hashes mailbox passwords with argon2id: on half of the cores at most, with up to 64 queued.
+//! Hashes mailbox passwords with argon2id, in turns.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, LazyLock};
-use std::thread;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use tempmail_admission::TurnKey;
 use tempmail_model::password::PasswordHasher;
-use tempmail_runtime::cores;
-use tokio::sync::oneshot;
 
-use super::hash_queue::{HashParty, HashQueue};
+use crate::http::client::Party;
 use crate::http::error::ApiError;
+use crate::http::gates::Gate;
 use crate::http::rate_limit::SignInAttempt;
-
-/// Hashes that may wait for a thread.
-const QUEUE_MAX: usize = 64;
 
 /// Verified where there is no mailbox, so that the answer takes the same time.
 static DUMMY_HASH: LazyLock<String> = LazyLock::new(|| {
@@ -21,33 +16,30 @@ static DUMMY_HASH: LazyLock<String> = LazyLock::new(|| {
     hash.expect("this salt is valid")
 });
 
-/// Hashes and verifies passwords on threads of its own.
-pub(crate) struct PasswordPool {
-    queue: Arc<HashQueue>,
+/// Hashes and verifies passwords on blocking threads.
+pub(crate) struct Passwords {
+    gate: Gate,
+    /// Those that hash nothing now, with their memory: as many as ever hashed at once.
+    hashers: Arc<Mutex<Vec<PasswordHasher>>>,
 }
 
-impl PasswordPool {
-    pub(crate) fn new() -> Self {
-        Self::with_capacity(cores::half(), QUEUE_MAX)
-    }
-
-    fn with_capacity(threads: usize, queue_max: usize) -> Self {
+impl Passwords {
+    pub(crate) fn new(gate: Gate) -> Self {
         // Before the first sign-in, which would take longer.
         LazyLock::force(&DUMMY_HASH);
-        let queue = Arc::new(HashQueue::new(threads, queue_max));
-        for _ in 0..threads {
-            let queue = Arc::clone(&queue);
-            thread::spawn(move || run_jobs(&queue));
-        }
-        Self { queue }
+        Self { gate, hashers: Arc::default() }
     }
 
     /// The hash of a new password, as PHC string.
     ///
     /// # Errors
-    /// [`ApiError::Busy`] where too many passwords wait.
-    pub(crate) async fn hash(&self, party: HashParty, password: String) -> Result<String, ApiError> {
-        let hashed = self.run(party, move |hasher| hasher.hash(password.as_bytes())).await?;
+    /// [`ApiError::Busy`] where too many passwords wait, or this one for too long.
+    pub(crate) async fn hash(
+        &self,
+        key: impl Into<TurnKey<Party>>,
+        password: String,
+    ) -> Result<String, ApiError> {
+        let hashed = self.run(key, move |hasher| hasher.hash(password.as_bytes())).await?;
         hashed.map_err(|error| {
             tracing::error!("{error}");
             ApiError::Internal
@@ -58,17 +50,17 @@ impl PasswordPool {
     /// if the password was compared and is wrong, whether or not the client waits for the answer.
     ///
     /// # Errors
-    /// [`ApiError::Busy`] where too many passwords wait.
+    /// [`ApiError::Busy`] where too many passwords wait, or this one for too long.
     pub(crate) async fn verify(
         &self,
-        party: HashParty,
+        key: impl Into<TurnKey<Party>>,
         password: String,
         hash: Option<String>,
         attempt: SignInAttempt,
     ) -> Result<bool, ApiError> {
         let exists = hash.is_some();
         let hash = hash.unwrap_or_else(|| DUMMY_HASH.clone());
-        let verified = self.run(party, move |hasher| {
+        let verified = self.run(key, move |hasher| {
             if hasher.verify(password.as_bytes(), &hash) && exists {
                 return Some(attempt);
             }
@@ -80,42 +72,24 @@ impl PasswordPool {
         Ok(true)
     }
 
-    /// Runs a job when it is the party's turn, unless the client has disconnected by then.
+    /// Runs a job when its turn has come.
     async fn run<T: Send + 'static>(
         &self,
-        party: HashParty,
+        key: impl Into<TurnKey<Party>>,
         job: impl FnOnce(&mut PasswordHasher) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let (done, result) = oneshot::channel();
-        let job = move |hasher: Option<&mut PasswordHasher>| {
-            let result = match hasher {
-                Some(_) if done.is_closed() => return,
-                Some(hasher) => {
-                    metrics::counter!("tempmail_password_hashes_total").increment(1);
-                    Ok(job(hasher))
-                }
-                None => Err(ApiError::Busy("passwords")),
-            };
-            let _ = done.send(result);
-        };
-        self.queue.push(party, Box::new(job))?;
-        result.await.map_err(|_panicked| ApiError::Internal)?
-    }
-}
-
-impl Drop for PasswordPool {
-    fn drop(&mut self) {
-        self.queue.close();
-    }
-}
-
-/// Runs the jobs of a queue until it is closed.
-fn run_jobs(queue: &HashQueue) {
-    let mut hasher = PasswordHasher::default();
-    while let Some(job) = queue.next() {
-        // A job that panics fails its caller, and does not end the thread.
-        let _ = catch_unwind(AssertUnwindSafe(|| job(Some(&mut hasher))));
-        queue.done();
+        let turn = self.gate.turn(key).await?;
+        let hashers = Arc::clone(&self.hashers);
+        let hashing = tokio::task::spawn_blocking(move || {
+            let idle = || hashers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut hasher = idle().pop().unwrap_or_default();
+            metrics::counter!("tempmail_password_hashes_total").increment(1);
+            let result = job(&mut hasher);
+            idle().push(hasher);
+            drop(turn);
+            result
+        });
+        hashing.await.map_err(|_panicked| ApiError::Internal)
     }
 }
 
@@ -126,12 +100,19 @@ mod tests {
     use tempmail_bus::LocalBus;
     use tempmail_model::limits::Limits;
     use tempmail_runtime::config::Http;
+    use tempmail_runtime::cores;
+    use uuid::Uuid;
 
     use super::*;
     use crate::http::client::{Client, ClientResolver};
+    use crate::http::gates::Gates;
     use crate::http::rate_limit::RequestLimits;
 
-    const PARTY: HashParty = HashParty::Unlimited;
+    const PARTY: Party = Party::Id(Uuid::nil());
+
+    fn passwords() -> Passwords {
+        Passwords::new(Gates::new().passwords)
+    }
 
     fn limits() -> RequestLimits {
         RequestLimits::new(Arc::new(LocalBus::new()), &Limits { sign_in_failures: 1, ..Limits::default() })
@@ -143,15 +124,15 @@ mod tests {
 
     #[tokio::test]
     async fn verifies_a_password_against_its_own_hash_only() {
-        let (pool, limits) = (PasswordPool::new(), limits());
-        let hash = pool.hash(PARTY, "pass123".into()).await.unwrap();
+        let (passwords, limits) = (passwords(), limits());
+        let hash = passwords.hash(PARTY, "pass123".into()).await.unwrap();
         for (address, password, hash, expected) in [
             ("a", "pass123", Some(hash.clone()), true),
             ("a", "pass124", Some(hash), false),
             ("b", "", None, false),
         ] {
             let attempt = limits.begin_sign_in(address, client()).await.unwrap();
-            assert_eq!(pool.verify(PARTY, password.into(), hash, attempt).await, Ok(expected));
+            assert_eq!(passwords.verify(PARTY, password.into(), hash, attempt).await, Ok(expected));
             let again = limits.begin_sign_in(address, client()).await;
             assert_eq!(again.is_ok(), expected, "a wrong password and an unknown address stay counted");
             if let Ok(again) = again {
@@ -161,55 +142,33 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn gives_back_an_attempt_that_the_queue_rejects() {
-        let (pool, limits) = (PasswordPool::with_capacity(1, 0), limits());
-        let (end, ends) = mpsc::channel::<()>();
-        let mut running = std::pin::pin!(pool.run(PARTY, move |_| ends.recv().is_err()));
-        assert!(futures_util::poll!(running.as_mut()).is_pending());
+    async fn gives_back_the_attempt_and_hashes_nothing_of_a_client_that_left_the_queue() {
+        let (passwords, limits) = (passwords(), limits());
+        let mut held = Vec::new();
+        for _ in 0..cores::half() {
+            held.push(passwords.gate.turn(PARTY).await.unwrap());
+        }
         let attempt = limits.begin_sign_in("a", client()).await.unwrap();
-        let rejected = pool.verify(PARTY, "pass123".into(), None, attempt).await;
-        assert_eq!(rejected, Err(ApiError::Busy("passwords")));
+        let (hash, hashed) = mpsc::channel();
+        {
+            let mut waiting = std::pin::pin!(passwords.run(PARTY, move |_| {
+                drop(attempt);
+                hash.send(()).is_ok()
+            }));
+            assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+            assert!(limits.begin_sign_in("a", client()).await.is_err());
+        }
         tokio::task::yield_now().await;
         assert!(limits.begin_sign_in("a", client()).await.is_ok());
-        drop(end);
-        assert_eq!(running.await, Ok(true));
-    }
-
-    #[tokio::test]
-    async fn does_not_hash_for_a_client_that_left_the_queue() {
-        let pool = PasswordPool::with_capacity(1, 2);
-        let (end, ends) = mpsc::channel::<()>();
-        let (hash, hashed) = mpsc::channel();
-        let mut running = std::pin::pin!(pool.run(PARTY, move |_| ends.recv().is_err()));
-        assert!(futures_util::poll!(running.as_mut()).is_pending());
-        {
-            let mut waiting = std::pin::pin!(pool.run(PARTY, move |_| hash.send(()).is_ok()));
-            assert!(futures_util::poll!(waiting.as_mut()).is_pending());
-        }
-        drop(end);
-        assert_eq!(running.await, Ok(true));
-        // After the one that was left.
-        assert_eq!(pool.run(PARTY, |_| true).await, Ok(true));
+        drop(held);
+        assert_eq!(passwords.run(PARTY, |_| true).await, Ok(true));
         assert!(hashed.try_recv().is_err());
     }
 
     #[tokio::test]
-    async fn rejects_jobs_while_the_queue_is_full() {
-        let pool = PasswordPool::with_capacity(1, 1);
-        let (end, ends) = mpsc::channel::<()>();
-        let first = pool.run(PARTY, move |_| ends.recv().is_err());
-        let mut both = std::pin::pin!(futures_util::future::join(first, pool.run(PARTY, |_| true)));
-        assert!(futures_util::poll!(both.as_mut()).is_pending());
-        assert_eq!(pool.run(PARTY, |_| true).await, Err(ApiError::Busy("passwords")));
-        drop(end);
-        assert_eq!(both.await, (Ok(true), Ok(true)));
-        assert_eq!(pool.run(PARTY, |_| true).await, Ok(true));
-    }
-
-    #[tokio::test]
     async fn continues_after_a_job_panicked() {
-        let pool = PasswordPool::with_capacity(1, 1);
-        assert_eq!(pool.run(PARTY, |_| panic!("as a test")).await, Err::<(), _>(ApiError::Internal));
-        assert_eq!(pool.run(PARTY, |_| true).await, Ok(true));
+        let passwords = passwords();
+        assert_eq!(passwords.run(PARTY, |_| panic!("as a test")).await, Err::<(), _>(ApiError::Internal));
+        assert_eq!(passwords.run(PARTY, |_| true).await, Ok(true));
     }
 }

@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use tempmail_admission::Turn;
 use tempmail_model::message::OwnerKind;
 use tempmail_store::{InboxQuery, MessageCount, MessageRow, ScanRange, ScanRequest, StoredMessage};
 use uuid::Uuid;
 
 use super::search::{Compared, Search};
 use crate::auth::{DropInCaller, SubscriberCredential};
-use crate::http::client::Client;
+use crate::http::client::{Client, Party};
 use crate::http::error::{ApiError, MissingMessage};
-use crate::http::key_turn::KeyTurn;
 use crate::message::{Digest, INITIAL_CHUNK};
 use crate::resources::owned_mail;
 use crate::state::AppState;
@@ -120,7 +120,7 @@ impl TenantMail {
     /// How many messages the tenant owns; as far as requests look.
     pub(super) async fn count(&self) -> Result<MessageCount, ApiError> {
         let most = i64::try_from(SCAN_MAX).unwrap_or(i64::MAX);
-        let _turn = self.state.long_reads.turn(self.tenant).await?;
+        let _turn = self.state.gates.long_reads.turn(Party::Id(self.tenant)).await?;
         Ok(self.state.store.count_tenant_messages(self.tenant, most, self.state.clock.now()).await?)
     }
 
@@ -187,7 +187,7 @@ impl TenantMail {
             return Ok(Some(known));
         }
         // A search makes many: those of one tenant take turns, as its waits do.
-        let _turn = self.state.messages.turn_of_tenant(self.tenant).await;
+        let _turn = self.state.gates.mail_reads.turn(self.client.turn_key(Some(self.tenant))).await?;
         self.recheck().await?;
         let digest = match self.find(&row.id.to_string()).await {
             Ok(message) => self.state.messages.digest(message, self.client).await,
@@ -198,6 +198,14 @@ impl TenantMail {
             Err(ApiError::NotFound | ApiError::EmailExpired) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Compares messages: a search has many words, and a message much text.
+    async fn compare<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        self.state.messages.parse(self.client.turn_key(Some(self.tenant)), job).await
     }
 
     /// These messages as a list shows them, without those that were deleted meanwhile.
@@ -244,7 +252,7 @@ impl TenantMail {
     /// # Errors
     /// 503 where it takes too long: some are left then.
     pub(super) async fn delete(&self, rows: &[MessageRow]) -> Result<(), ApiError> {
-        let deletion = self.state.deletions.begin();
+        let deletion = self.state.begin_deletion();
         for row in rows {
             deletion.delete_message(row).await?;
         }
@@ -256,7 +264,7 @@ impl TenantMail {
     /// # Errors
     /// As [`Self::delete`].
     pub(super) async fn delete_found(&self, search: &Search) -> Result<(), ApiError> {
-        let deletion = self.state.deletions.begin();
+        let deletion = self.state.begin_deletion();
         let mut matches = self.search(search).await?;
         while let Some(rows) = matches.next().await? {
             for row in &rows {
@@ -273,7 +281,7 @@ impl TenantMail {
     pub(super) async fn delete_one(&self, id: &str) -> Result<(), ApiError> {
         let message = self.find(id).await?;
         // Another request may have deleted it first.
-        if self.state.deletions.begin().delete_message(&message.row).await? {
+        if self.state.begin_deletion().delete_message(&message.row).await? {
             Ok(())
         } else {
             Err(ApiError::NotFound)
@@ -303,7 +311,7 @@ impl Matches<'_> {
             return Ok(None);
         }
         let (state, search) = (self.scan.mail.state.clone(), Arc::clone(&self.search));
-        let compared = compare(move || {
+        let compared = self.scan.mail.compare(move || {
             let _turn = turn;
             let is_found = |row: &MessageRow| {
                 let message = Compared::of(row);
@@ -345,20 +353,14 @@ impl Matches<'_> {
         self.digests = left;
         let Some(digest) = self.scan.mail.digest(&row).await? else { return Ok(None) };
         let search = Arc::clone(&self.search);
-        compare(move || {
-            let is_found = search.matches(&Compared::of(&row).with(&digest)) == Some(true);
-            is_found.then_some(row)
-        })
-        .await
+        self.scan
+            .mail
+            .compare(move || {
+                let is_found = search.matches(&Compared::of(&row).with(&digest)) == Some(true);
+                is_found.then_some(row)
+            })
+            .await
     }
-}
-
-/// Compares messages on a blocking thread: a search has many words, and a message much text.
-async fn compare<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(job).await.map_err(|_panicked| {
-        tracing::error!("a search panicked");
-        ApiError::Internal
-    })
 }
 
 /// A walk through what a tenant owns, newest first.
@@ -375,8 +377,8 @@ impl<'a> Scan<'a> {
     }
 
     /// A turn of the tenant at what reads much of the store.
-    async fn turn(&self) -> Result<KeyTurn<Uuid>, ApiError> {
-        self.mail.state.long_reads.turn(self.mail.tenant).await
+    async fn turn(&self) -> Result<Turn<Party>, ApiError> {
+        self.mail.state.gates.long_reads.turn(Party::Id(self.mail.tenant)).await
     }
 
     /// The next messages, up to `most`, within a turn; `None` at the end.
@@ -406,17 +408,5 @@ impl<'a> Scan<'a> {
         let Some(last) = rows.last() else { return Ok(None) };
         self.before = last.seq;
         Ok(Some(rows))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn compares_messages_on_no_thread_that_answers_requests() {
-        let answering = std::thread::current().id();
-        let comparing = compare(|| std::thread::current().id()).await.expect("it does not panic");
-        assert_ne!(comparing, answering);
     }
 }

@@ -1,79 +1,57 @@
 //! The client of a request, for limits by client: the rightmost `X-Forwarded-For` address that is not a
-//! trusted proxy, or the peer itself where the peer is not trusted. IPv6 addresses count by /64.
+//! trusted proxy, or the peer itself where the peer is not trusted.
 //!
 //! The field is read from its end and by octets, so that nothing that a client puts in front hides what a proxy added.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use axum::http::HeaderMap;
 use ipnet::IpNet;
-use tempmail_bus::RateKey;
+use tempmail_admission::{Client as Origin, ClientNetwork, TurnKey};
+use tempmail_model::chance;
 use tempmail_runtime::config::Http;
+use uuid::Uuid;
 
 /// The peer of a connection, put into the extensions of its requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeerAddr(pub(crate) SocketAddr);
 
-/// What limits by client count by.
+/// Who takes turns, or has a share of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum ClientKey {
-    /// An IPv4 address, or an IPv6 /64.
-    Address(IpAddr),
-    /// All clients of which this trusted proxy gives no address that can be read.
-    Behind(IpAddr),
-}
-
-impl From<ClientKey> for RateKey {
-    fn from(client: ClientKey) -> Self {
-        match client {
-            ClientKey::Address(address) => address.into(),
-            ClientKey::Behind(proxy) => {
-                Self::from_parts(&[b"behind", Self::from(proxy).as_uuid().as_bytes()])
-            }
-        }
-    }
-}
-
-/// A network that a client is in. Whoever has an IPv6 /64 may well have its /56 or /48.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum ClientNetwork {
-    /// The client itself.
-    Own(ClientKey),
-    /// An IPv6 /56.
-    Prefix56(u128),
-    /// An IPv6 /48.
-    Prefix48(u128),
-}
-
-impl From<ClientNetwork> for RateKey {
-    fn from(network: ClientNetwork) -> Self {
-        match network {
-            ClientNetwork::Own(client) => client.into(),
-            ClientNetwork::Prefix56(prefix) => Self::from_parts(&[b"/56", &prefix.to_be_bytes()]),
-            ClientNetwork::Prefix48(prefix) => Self::from_parts(&[b"/48", &prefix.to_be_bytes()]),
-        }
-    }
-}
-
-impl ClientKey {
-    /// The networks of the client, itself first: one of IPv4, three of IPv6.
-    pub(crate) fn networks(self) -> impl Iterator<Item = ClientNetwork> {
-        let wider = match self {
-            Self::Address(IpAddr::V4(_)) | Self::Behind(_) => None,
-            Self::Address(IpAddr::V6(v6)) => {
-                let bits = u128::from(v6);
-                Some([ClientNetwork::Prefix56(bits >> 72 << 72), ClientNetwork::Prefix48(bits >> 80 << 80)])
-            }
-        };
-        [ClientNetwork::Own(self)].into_iter().chain(wider.into_iter().flatten())
-    }
+pub(crate) enum Party {
+    /// A tenant, a mailbox or an inbox.
+    Id(Uuid),
+    /// A network of clients.
+    Network(ClientNetwork),
 }
 
 /// A client, and whether limits by client apply to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Client {
-    pub(crate) key: ClientKey,
+    /// Where it comes from, as limits by client count it.
+    pub(crate) origin: Origin,
     pub(crate) unlimited: bool,
+}
+
+impl Client {
+    /// The networks that count it, narrowest first, each with how many times the limit of one client it has; none of a client
+    /// without limits.
+    pub(crate) fn networks(self) -> impl Iterator<Item = (ClientNetwork, u32)> {
+        (!self.unlimited).then(|| self.origin.networks()).into_iter().flatten()
+    }
+
+    /// Whose turn a request of the client takes: its tenant's, or without one that of its widest network. Each request of
+    /// a client without limits is a member of its own.
+    pub(crate) fn turn_key(self, tenant: Option<Uuid>) -> TurnKey<Party> {
+        let member =
+            if self.unlimited { Party::Id(chance::uuid()) } else { Party::Network(self.origin.narrowest()) };
+        let party = match tenant {
+            Some(tenant) => Party::Id(tenant),
+            None if self.unlimited => member,
+            None => Party::Network(self.origin.widest()),
+        };
+        TurnKey { party, member }
+    }
 }
 
 /// Determines the client of a request or connection, by the configured networks.
@@ -98,7 +76,7 @@ impl ClientResolver {
             && let Some(hop) = hops.next()
         {
             let Some(behind) = hop_address(hop) else {
-                return Client { key: ClientKey::Behind(prefix(address)), unlimited: false };
+                return Client { origin: Origin::Behind(address), unlimited: false };
             };
             address = behind;
         }
@@ -119,15 +97,7 @@ impl ClientResolver {
     }
 
     fn client(&self, address: IpAddr) -> Client {
-        Client { key: ClientKey::Address(prefix(address)), unlimited: contains(&self.unlimited, address) }
-    }
-}
-
-/// An IPv4 address, or the /64 of an IPv6 address.
-fn prefix(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) >> 64 << 64).into(),
+        Client { origin: Origin::Address(address), unlimited: contains(&self.unlimited, address) }
     }
 }
 
@@ -164,9 +134,9 @@ mod tests {
 
     fn client(resolver: &ClientResolver, peer: &str, forwarded: &[&str]) -> String {
         let lines: Vec<&[u8]> = forwarded.iter().map(|line| line.as_bytes()).collect();
-        match of_lines(resolver, peer, &lines).key {
-            ClientKey::Address(address) => address.to_string(),
-            ClientKey::Behind(proxy) => format!("behind {proxy}"),
+        match of_lines(resolver, peer, &lines).origin {
+            Origin::Address(address) => address.to_string(),
+            Origin::Behind(proxy) => format!("behind {proxy}"),
         }
     }
 
@@ -180,7 +150,7 @@ mod tests {
         assert_eq!(client(&resolver, "10.0.0.1", &["1.1.1.1, nonsense"]), "behind 10.0.0.1");
         assert_eq!(client(&resolver, "10.0.0.1", &["10.0.0.3, 10.0.0.2"]), "10.0.0.3");
         assert_eq!(client(&resolver, "::ffff:10.0.0.1", &["198.51.100.7:4711"]), "198.51.100.7");
-        assert_eq!(client(&resolver, "fd00::1", &["[2001:db8:1:2:3:4:5:6]:80"]), "2001:db8:1:2::");
+        assert_eq!(client(&resolver, "fd00::1", &["[2001:db8:1:2:3:4:5:6]:80"]), "2001:db8:1:2:3:4:5:6");
     }
 
     #[test]
@@ -197,8 +167,8 @@ mod tests {
             &[&long],
         ] {
             let found = of_lines(&resolver, "127.0.0.1", lines);
-            let expected = ClientKey::Address("203.0.113.6".parse().unwrap());
-            assert_eq!((found.key, found.unlimited), (expected, false), "{lines:?}");
+            let expected = Origin::Address("203.0.113.6".parse().unwrap());
+            assert_eq!((found.origin, found.unlimited), (expected, false), "{lines:?}");
         }
     }
 
@@ -224,11 +194,8 @@ mod tests {
             let appended = [&b"203.0.113.7,"[..], last].concat();
             for lines in [&[last][..], &[b"203.0.113.7", last], &[&appended]] {
                 let found = of_lines(&resolver, "127.0.0.1", lines);
-                assert_eq!(found.key, ClientKey::Behind("127.0.0.1".parse().unwrap()), "{lines:?}");
-                assert!(
-                    !found.unlimited && RateKey::from(found.key) != RateKey::from(proxy.key),
-                    "{lines:?}"
-                );
+                assert_eq!(found.origin, Origin::Behind("127.0.0.1".parse().unwrap()), "{lines:?}");
+                assert!(!found.unlimited, "{lines:?}");
                 // Of whom is not trusted nothing is read.
                 assert_eq!(of_lines(&resolver, "192.0.2.1", lines), of_lines(&resolver, "192.0.2.1", &[]));
             }
@@ -236,26 +203,23 @@ mod tests {
     }
 
     #[test]
-    fn counts_ipv6_clients_by_64_and_exempts_unlimited_networks() {
+    fn exempts_unlimited_networks() {
         let resolver = resolver(&[], &["::1/128", "127.0.0.0/8"]);
-        assert_eq!(client(&resolver, "2001:db8::1", &[]), client(&resolver, "2001:db8::ffff:1", &[]));
-        assert_ne!(client(&resolver, "2001:db8::1", &[]), client(&resolver, "2001:db8:0:1::1", &[]));
         let unlimited = |peer: &str| resolver.of_request(peer.parse().unwrap(), &HeaderMap::new()).unlimited;
         assert!(unlimited("::1") && unlimited("127.0.0.9") && unlimited("::ffff:127.0.0.1"));
         assert!(!unlimited("::2"));
     }
 
     #[test]
-    fn an_ipv6_client_is_in_networks_of_three_sizes() {
-        let networks = |address: &str| {
-            let client = resolver(&[], &[]).of_connection(address.parse().unwrap());
-            client.key.networks().collect::<Vec<_>>()
-        };
-        assert_eq!(networks("192.0.2.1").len(), 1);
-        let [one, same_56, same_48] = ["2001:db8::1", "2001:db8:0:ff::1", "2001:db8:0:ffff::1"].map(networks);
-        assert_eq!((one.len(), one[1], one[2]), (3, same_56[1], same_48[2]));
-        assert!(one[0] != same_56[0] && one[1] != same_48[1]);
-        assert_ne!(one[2], networks("2001:db8:1::1")[2]);
+    fn takes_the_turn_of_its_tenant_or_else_of_its_widest_network() {
+        let resolver = resolver(&[], &["127.0.0.0/8"]);
+        let key = |address: &str, tenant| resolver.of_connection(address.parse().unwrap()).turn_key(tenant);
+        let (tenant, [one, other]) = (Some(Uuid::nil()), ["2001:db8::1", "2001:db8:0:1::1"]);
+        assert_eq!(key(one, None).party, key(other, None).party);
+        assert_ne!(key(one, None).member, key(other, None).member);
+        assert_eq!(key(one, tenant), TurnKey { party: Party::Id(Uuid::nil()), ..key(one, None) });
+        assert_ne!(key("127.0.0.1", None).party, key("127.0.0.1", None).party);
+        assert_eq!(key("127.0.0.1", tenant).party, Party::Id(Uuid::nil()));
     }
 
     #[test]

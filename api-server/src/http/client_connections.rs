@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Client, ClientKey};
+use tempmail_admission::ClientNetwork;
+
+use super::client::Client;
 use super::deadline::Activity;
 
 /// The connections of all clients. Clients without one use no memory.
 #[derive(Clone)]
 pub(crate) struct ClientConnections {
     max: usize,
-    open: Arc<Mutex<HashMap<ClientKey, Vec<OpenConnection>>>>,
+    open: Arc<Mutex<HashMap<ClientNetwork, Vec<OpenConnection>>>>,
 }
 
 struct OpenConnection {
@@ -25,7 +27,7 @@ struct OpenConnection {
 pub(crate) struct ClientConnection {
     connections: ClientConnections,
     /// `None` for a client without limits.
-    client: Option<ClientKey>,
+    client: Option<ClientNetwork>,
     replaced: CancellationToken,
     activity: Activity,
 }
@@ -39,7 +41,7 @@ impl ClientConnections {
     /// Adds a connection; `None` where the client has as many as it may, and all have a request in flight.
     pub(crate) fn add(&self, client: Client, activity: Activity) -> Option<ClientConnection> {
         let replaced = CancellationToken::new();
-        let key = (!client.unlimited).then_some(client.key);
+        let key = (!client.unlimited).then_some(client.origin.narrowest());
         if let Some(key) = key {
             let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             let open = all.entry(key).or_default();

@@ -3,6 +3,7 @@
 //! make. They apply before any hashing, and use real time, not business time.
 
 pub(super) mod headers;
+mod per_network;
 mod refused;
 mod sign_in;
 
@@ -131,7 +132,7 @@ impl RequestLimits {
         if client.unlimited {
             return None;
         }
-        Some(self.bus.check_rate(limit, client.key.into()).await)
+        Some(self.bus.check_rate(limit, client.origin.narrowest().into()).await)
     }
 }
 

@@ -100,7 +100,7 @@ async fn delete_message(
     PathId(id): PathId,
 ) -> Result<StatusCode, ApiError> {
     let StoredMessage { row, .. } = find(&state, &caller, id, 0).await?;
-    if state.deletions.begin().delete_message(&row).await? {
+    if state.begin_deletion().delete_message(&row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         // Another request deleted it first.

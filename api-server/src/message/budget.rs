@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::http::client::{Client, ClientKey};
+use crate::http::client::{Client, Party};
 use crate::http::error::ApiError;
 
 /// Bytes of a message that counts as small. Most of its answers are a single piece, which is written after their memory
@@ -43,18 +43,11 @@ pub(super) struct Reader {
     pub(super) inbox: Uuid,
 }
 
-/// What has a share of the memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Party {
-    Client(ClientKey),
-    Inbox(Uuid),
-}
-
 impl Reader {
     /// Clients without limits have no share.
     fn parties(self) -> impl Iterator<Item = Party> {
-        let client = (!self.client.unlimited).then_some(Party::Client(self.client.key));
-        client.into_iter().chain([Party::Inbox(self.inbox)])
+        let client = (!self.client.unlimited).then_some(Party::Network(self.client.origin.narrowest()));
+        client.into_iter().chain([Party::Id(self.inbox)])
     }
 }
 
@@ -125,7 +118,8 @@ impl Pool {
         let (granted, receiver) = oneshot::channel();
         let mut state = self.lock();
         state.waiting.retain(|waiting| !waiting.granted.is_closed());
-        let of_client = state.waiting.iter().filter(|waiting| waiting.reader.client.key == reader.client.key);
+        let of_client =
+            state.waiting.iter().filter(|waiting| waiting.reader.client.origin == reader.client.origin);
         if !reader.client.unlimited && of_client.count() >= WAITING_PER_CLIENT {
             return Err(ApiError::Busy("answer_memory_of_client"));
         }

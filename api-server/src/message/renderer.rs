@@ -5,20 +5,17 @@
 //! from the store. The full message is in memory, and releases it piece by piece as it is written.
 
 use std::io;
-use std::num::NonZero;
 use std::sync::Arc;
-use std::thread::available_parallelism;
-use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
+use tempmail_admission::TurnKey;
 use tempmail_mime::Structure;
 use tempmail_model::clock::Clock;
 use tempmail_store::{MessageRow, RawHead, Store, StoredMessage};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
 use super::budget::{MemoryBudget, MemoryPermit, Reader, SMALL_MESSAGE};
@@ -31,9 +28,9 @@ use super::full;
 use super::pieces::{PieceWriter, Pieces};
 use super::raw::{RawError, RawReader};
 use super::texts::MessageTexts;
-use crate::http::client::Client;
+use crate::http::client::{Client, Party};
 use crate::http::error::{ApiError, MissingMessage, Surface};
-use crate::http::key_turn::{KeyTurn, KeyTurns};
+use crate::http::gates::Gates;
 
 /// The media type of the full message.
 const JSON: &str = "application/json";
@@ -44,12 +41,6 @@ const STRUCTURE: usize = 64 << 10;
 const RENDERED_COPIES: usize = 4;
 /// Elements of a document in memory while it is sanitized, as multiples of its HTML.
 const TREE_COPIES: usize = 4;
-/// Documents that are sanitized at a time.
-const DOCUMENTS: usize = 2;
-/// Messages that are read at a time for the waits and searches of a tenant.
-const WAITS_OF_TENANT: usize = 2;
-/// How long a document waits for its turn.
-const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of a decompressor, of compressed data and of a piece while raw data is streamed.
 const STREAM: usize = 384 << 10;
 /// Bytes of the decompressor's window at most, and as many that it has written and not handed out.
@@ -60,22 +51,8 @@ pub(crate) struct MessageRenderer {
     store: Store,
     clock: Arc<dyn Clock>,
     budget: MemoryBudget,
-    documents: Arc<Semaphore>,
-    /// For what waits and searches read: however many a tenant has, and however large its mail is, another one's are
-    /// next.
-    tenant_turns: KeyTurns<Uuid>,
-    /// For what they compute then.
-    cores: Arc<Semaphore>,
+    gates: Gates,
     digests: DigestCache,
-}
-
-/// What is made of the raw data of a message, which decides on what that needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rendering {
-    /// Its parts and texts are decoded.
-    Texts,
-    /// Its HTML is sanitized, too: that takes turns.
-    Document,
 }
 
 /// A message that is being answered.
@@ -88,8 +65,18 @@ struct Answered {
 }
 
 impl Answered {
+    /// Whose turn it is to have it parsed: that of its tenant, or else of the client.
+    fn turn_key(&self) -> TurnKey<Party> {
+        self.reader.client.turn_key(self.row.tenant)
+    }
+
     fn is_small(&self) -> bool {
         self.size <= SMALL_MESSAGE
+    }
+
+    /// Bytes of its elements while its HTML is sanitized.
+    fn tree(&self) -> usize {
+        self.size.min(HTML_MAX) * TREE_COPIES
     }
 
     /// Bytes in memory while its raw data is streamed.
@@ -99,18 +86,8 @@ impl Answered {
 }
 
 impl MessageRenderer {
-    pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
-        let documents = Arc::new(Semaphore::new(DOCUMENTS));
-        let cores = available_parallelism().map_or(1, NonZero::get);
-        Self {
-            store,
-            clock,
-            budget: MemoryBudget::new(),
-            documents,
-            tenant_turns: KeyTurns::new(WAITS_OF_TENANT),
-            cores: Arc::new(Semaphore::new(cores)),
-            digests: DigestCache::new(),
-        }
+    pub(crate) fn new(store: Store, clock: Arc<dyn Clock>, gates: Gates) -> Self {
+        Self { store, clock, budget: MemoryBudget::new(), gates, digests: DigestCache::new() }
     }
 
     /// The full message as JSON, in the form of a surface: only `/api` has `is_read`.
@@ -127,35 +104,28 @@ impl MessageRenderer {
         let write = move |raw: &[u8], row: &MessageRow, json: &mut PieceWriter| {
             full::write_full_message(raw, row, surface, json)
         };
-        let json = self.pieces(message, client, Rendering::Texts, write).await?;
+        let json = self.pieces(message, client, write).await?;
         Ok(json.into_response(JSON))
     }
 
-    /// Waits for a tenant's turn to have its mail read, by a wait or a search.
-    pub(crate) async fn turn_of_tenant(&self, tenant: Uuid) -> KeyTurn<Uuid> {
-        self.tenant_turns.acquire(tenant).await
-    }
-
-    /// The answer to a wait, whose turn it is, with this message; `None` where it does not have what is wanted.
+    /// The answer to a wait with this message; `None` where it does not have what is wanted.
     ///
     /// # Errors
     /// As [`full_message`](Self::full_message).
     pub(crate) async fn found_email(
         &self,
-        _turn: &KeyTurn<Uuid>,
         message: StoredMessage,
         client: Client,
         wanted: Arc<WantedEmail>,
         next_since: String,
     ) -> Result<Option<Response>, ApiError> {
         let message = self.begin(message, client)?;
-        let memory = self.reserve(&message, Rendering::Texts).await?;
+        let memory = self.reserve(&message, 0).await?;
         let raw = self.read_all(&message).await?;
-        let computing = Arc::clone(&self.cores).acquire_owned().await.ok();
-        let rendered = spawn_blocking(move || {
-            let _computing = computing;
+        let (key, row) = (message.turn_key(), message.row);
+        let rendered = self.parse(key, move || {
             let mut json = PieceWriter::new(memory, raw.len());
-            found::write_found_email(&raw, &message.row, &wanted, &next_since, &mut json).map(|is_found| {
+            found::write_found_email(&raw, &row, &wanted, &next_since, &mut json).map(|is_found| {
                 drop(raw);
                 is_found.then(|| json.finish())
             })
@@ -175,29 +145,59 @@ impl MessageRenderer {
         let find = |raw: &[u8], row: &MessageRow| {
             Extraction::of(row, &MessageTexts::of(&Structure::parse(raw), raw))
         };
-        Ok(Json(self.read(message, client, Rendering::Texts, find).await?))
+        Ok(Json(self.read(message, client, find).await?))
     }
 
     /// What `write` makes of the raw data of a message. Its [`io::ErrorKind::NotFound`] says that the message does not
     /// have it.
     ///
     /// # Errors
-    /// As [`full_message`](Self::full_message); 503 where too many documents wait; 404 where `write` says so.
+    /// As [`full_message`](Self::full_message); 404 where `write` says so.
     pub(crate) async fn pieces(
         &self,
         message: StoredMessage,
         client: Client,
-        rendering: Rendering,
         write: impl FnOnce(&[u8], &MessageRow, &mut PieceWriter) -> io::Result<()> + Send + 'static,
     ) -> Result<Pieces, ApiError> {
         let message = self.begin(message, client)?;
-        let memory = self.reserve(&message, rendering).await?;
+        let memory = self.reserve(&message, 0).await?;
         let raw = self.read_all(&message).await?;
-        let turn = self.turn(rendering).await?;
-        let written = spawn_blocking(move || {
+        self.write(message, raw, memory, write).await
+    }
+
+    /// What `write` makes of the raw data and the sanitized HTML of a message, if that has any.
+    ///
+    /// # Errors
+    /// As [`document`](Self::document).
+    pub(crate) async fn pieces_with_document(
+        &self,
+        message: StoredMessage,
+        client: Client,
+        write: impl FnOnce(&[u8], &MessageRow, Option<Document>, &mut PieceWriter) -> io::Result<()>
+        + Send
+        + 'static,
+    ) -> Result<Pieces, ApiError> {
+        let message = self.begin(message, client)?;
+        let memory = self.reserve(&message, message.tree()).await?;
+        let raw = self.read_all(&message).await?;
+        let (document, raw, memory) = self.sanitize(&message, raw, memory, false).await?;
+        let write =
+            move |raw: &[u8], row: &MessageRow, json: &mut PieceWriter| write(raw, row, document, json);
+        self.write(message, raw, memory, write).await
+    }
+
+    async fn write(
+        &self,
+        message: Answered,
+        raw: Vec<u8>,
+        memory: MemoryPermit,
+        write: impl FnOnce(&[u8], &MessageRow, &mut PieceWriter) -> io::Result<()> + Send + 'static,
+    ) -> Result<Pieces, ApiError> {
+        let (key, row) = (message.turn_key(), message.row);
+        let written = self.parse(key, move || {
             let mut json = PieceWriter::new(memory, raw.len());
-            let written = write(&raw, &message.row, &mut json);
-            drop((raw, turn));
+            let written = write(&raw, &row, &mut json);
+            drop(raw);
             written.map(|()| json.finish())
         });
         written.await?.map_err(|error| write_error(&error))
@@ -206,21 +206,20 @@ impl MessageRenderer {
     /// What `read` finds in the raw data of a message; it is small, compared with that.
     ///
     /// # Errors
-    /// As [`full_message`](Self::full_message); 503 where too many documents wait.
+    /// As [`full_message`](Self::full_message).
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         message: StoredMessage,
         client: Client,
-        rendering: Rendering,
         read: impl FnOnce(&[u8], &MessageRow) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let message = self.begin(message, client)?;
-        let memory = self.reserve(&message, rendering).await?;
+        let memory = self.reserve(&message, 0).await?;
         let raw = self.read_all(&message).await?;
-        let turn = self.turn(rendering).await?;
-        let reading = spawn_blocking(move || {
-            let found = read(&raw, &message.row);
-            drop((raw, memory, turn));
+        let (key, row) = (message.turn_key(), message.row);
+        let reading = self.parse(key, move || {
+            let found = read(&raw, &row);
+            drop((raw, memory));
             found
         });
         reading.await
@@ -241,7 +240,7 @@ impl MessageRenderer {
         client: Client,
     ) -> Result<Arc<Digest>, ApiError> {
         let id = message.row.id;
-        let digest = self.read(message, client, Rendering::Texts, |raw, _| Digest::of_message(raw)).await?;
+        let digest = self.read(message, client, |raw, _| Digest::of_message(raw)).await?;
         let digest = Arc::new(digest);
         self.digests.keep(id, &digest);
         Ok(digest)
@@ -281,8 +280,11 @@ impl MessageRenderer {
         client: Client,
         remote: bool,
     ) -> Result<Document, ApiError> {
-        let read = move |raw: &[u8], _: &MessageRow| Document::of_message(raw, remote);
-        self.read(message, client, Rendering::Document, read).await?.ok_or(ApiError::NoHtml)
+        let message = self.begin(message, client)?;
+        let memory = self.reserve(&message, message.tree()).await?;
+        let raw = self.read_all(&message).await?;
+        let (document, ..) = self.sanitize(&message, raw, memory, remote).await?;
+        document.ok_or(ApiError::NoHtml)
     }
 
     /// One attachment, decoded, with its media type; `index` as it is in the path.
@@ -303,7 +305,7 @@ impl MessageRenderer {
         let memory = self.acquire(&message, parsed.max(message.streamed())).await?;
         let raw = self.read_all(&message).await?;
         let is_small = message.is_small();
-        let found = spawn_blocking(move || {
+        let found = self.parse(message.turn_key(), move || {
             let attachment = Structure::parse(&raw).attachments(&raw).into_iter().nth(index?)?;
             let decoded = is_small.then(|| decode(&attachment, &raw[attachment.leaf.body.clone()]));
             Some((attachment, decoded, memory))
@@ -330,22 +332,43 @@ impl MessageRenderer {
         Ok(Answered { row: Arc::new(row), start, reader, size })
     }
 
-    /// The memory for a rendering.
-    async fn reserve(&self, message: &Answered, rendering: Rendering) -> Result<MemoryPermit, ApiError> {
-        let tree = match rendering {
-            Rendering::Texts => 0,
-            Rendering::Document => message.size.min(HTML_MAX) * TREE_COPIES,
-        };
-        self.acquire(message, message.size * RENDERED_COPIES + tree + STRUCTURE).await
+    /// The memory to parse a message in, with so many bytes besides.
+    async fn reserve(&self, message: &Answered, besides: usize) -> Result<MemoryPermit, ApiError> {
+        self.acquire(message, message.size * RENDERED_COPIES + STRUCTURE + besides).await
     }
 
-    /// The turn for a rendering, if it needs one.
-    async fn turn(&self, rendering: Rendering) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
-        let Rendering::Document = rendering else { return Ok(None) };
-        let turn = tokio::time::timeout(DOCUMENT_TIMEOUT, Arc::clone(&self.documents).acquire_owned()).await;
-        // The semaphore is never closed.
-        let Ok(Ok(turn)) = turn else { return Err(ApiError::Busy("documents")) };
-        Ok(Some(turn))
+    /// Runs `job`, which parses mail or compares much of it, on a blocking thread when its turn at a core has come.
+    ///
+    /// # Errors
+    /// [`ApiError::Busy`] where it does not come; `job` panicked.
+    pub(crate) async fn parse<T: Send + 'static>(
+        &self,
+        key: TurnKey<Party>,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let turn = self.gates.parsing.turn(key).await?;
+        let parsed = move || {
+            let _turn = turn;
+            job()
+        };
+        spawn_blocking(parsed).await
+    }
+
+    /// The sanitized HTML of a message, if it has any, with what it was made of. The mailboxes of a client take turns.
+    async fn sanitize(
+        &self,
+        message: &Answered,
+        raw: Vec<u8>,
+        memory: MemoryPermit,
+        remote: bool,
+    ) -> Result<(Option<Document>, Vec<u8>, MemoryPermit), ApiError> {
+        let key = TurnKey { member: Party::Id(message.row.inbox), ..message.turn_key() };
+        let turn = self.gates.documents.turn(key).await?;
+        let sanitized = move || {
+            let _turn = turn;
+            (Document::of_message(&raw, remote), raw, memory)
+        };
+        spawn_blocking(sanitized).await
     }
 
     async fn acquire(&self, message: &Answered, bytes: usize) -> Result<MemoryPermit, ApiError> {

@@ -10,7 +10,8 @@ use tempmail_store::{ListedMailbox, TenantMailbox};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::auth::{HashParty, ProCaller, TenantCaller as _};
+use crate::auth::{ProCaller, TenantCaller as _};
+use crate::http::client::Party;
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
 use crate::http::parameter::{BeforeMessage, PageNumber, PathId};
@@ -129,7 +130,7 @@ async fn list_accounts(
     PageNumber(page): PageNumber,
 ) -> Result<Json<MailboxAccounts>, ApiError> {
     // It sums what each of up to 1,000 mailboxes has.
-    let _turn = state.long_reads.turn(caller.tenant).await?;
+    let _turn = state.gates.long_reads.turn(Party::Id(caller.tenant)).await?;
     let mailboxes = state.store.list_tenant_mailboxes(caller.tenant, page, state.clock.now()).await?;
     Ok(Json(MailboxAccounts { accounts: mailboxes.into_iter().map(Into::into).collect() }))
 }
@@ -169,7 +170,7 @@ async fn reset_password(
     enforce("password_resets", state.limits.count_password_reset(caller.tenant).await)?;
     // Found before hashing, which costs far more.
     let found = find_mutable(&state, caller, id).await?;
-    let hash = state.passwords.hash(HashParty::Tenant(caller.tenant), password).await?;
+    let hash = state.passwords.hash(Party::Id(caller.tenant), password).await?;
     let store = state.store.acting(caller.actor());
     store.reset_mailbox_password(caller.tenant, found.id, caller.token, &hash).await??;
     Ok(Json(PasswordReset { message: "password_reset" }))

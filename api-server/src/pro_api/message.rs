@@ -110,7 +110,7 @@ async fn list_messages(
             found.ok_or_else(|| MissingMessage::of(id, now))?.seq
         }
     };
-    let _turn = state.long_reads.turn_for_page(caller.tenant, page).await?;
+    let _turn = state.gates.long_reads.turn_for_page(caller.tenant, page).await?;
     let rows = state.store.list_tenant_messages(caller.tenant, position, page, now).await?;
     Ok(Json(OwnedMessageList::new(rows, page)))
 }
@@ -149,7 +149,7 @@ async fn delete_message(
     let now = state.clock.now();
     let missing = || MissingMessage::of(id, now);
     let row = state.store.find_owned_message(caller.tenant, id, now).await?.ok_or_else(missing)?;
-    if state.deletions.begin().delete_message(&row).await? {
+    if state.begin_deletion().delete_message(&row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         // Another request deleted it first.

@@ -13,8 +13,13 @@ use uuid::Uuid;
 
 use crate::arrivals::{ArrivedMessage, GenerationNumber, Notifications, Subscriber, Topic};
 use crate::auth::{LiveCaller, MailCaller, SubscriberCredential};
+use crate::http::client::Party;
 use crate::http::error::ApiError;
 use crate::state::AppState;
+
+/// Rows of the store that need no turn: as many as a stream sends at a time. What looks for few among more takes turns by
+/// tenant, over all of its tokens.
+const READ_AT_ONCE: i64 = 100;
 
 /// The mail that a subscription covers.
 #[derive(Debug, Clone)]
@@ -164,6 +169,10 @@ impl Subscription {
 
     async fn scan(&self, state: &AppState, scan: ScanRequest) -> Result<Scan, ApiError> {
         let (tenant, now) = (self.credential.tenant, state.clock.now());
+        let _turn = match scan.limit {
+            ..=READ_AT_ONCE => None,
+            _ => Some(state.gates.scans.turn(Party::Id(tenant)).await?),
+        };
         let domain = match &self.scope {
             Scope::Address(address) => {
                 let reserved = state.reserved.reservation_of(address.base_local_part());

@@ -78,7 +78,7 @@ async fn open(
     let permit = if client.unlimited {
         None
     } else {
-        Some(state.unauthenticated_sockets.acquire(client.key).ok_or(too_many)?)
+        Some(state.unauthenticated_sockets.acquire(client.origin.narrowest()).ok_or(too_many)?)
     };
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(session::run(state, connection, permit, upgrade));

@@ -10,7 +10,7 @@ use crate::state::AppState;
 /// # Errors
 /// [`ApiError::Busy`] where it takes too long: some are left. The store failed.
 pub(crate) async fn clear(state: &AppState, tenant: Uuid) -> Result<(), ApiError> {
-    let (deletion, now) = (state.deletions.begin(), state.clock.now());
+    let (deletion, now) = (state.begin_deletion(), state.clock.now());
     // What arrives meanwhile is not deleted for its own sake, so this ends.
     let mut before = i64::MAX;
     loop {

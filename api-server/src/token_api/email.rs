@@ -108,7 +108,7 @@ async fn delete_email(
     PathId(id): PathId,
 ) -> Result<StatusCode, V1Error> {
     let StoredMessage { row, .. } = find(&state, caller, id, 0).await?;
-    if state.deletions.begin().delete_message(&row).await? {
+    if state.begin_deletion().delete_message(&row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         // Another request deleted it first.

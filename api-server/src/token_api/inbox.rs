@@ -70,7 +70,7 @@ async fn clear_inbox(
         address: &address,
         reserved: state.reserved.reservation_of(address.base_local_part()),
     };
-    if state.deletions.begin().clear_inbox(query, state.clock.now()).await? {
+    if state.begin_deletion().clear_inbox(query, state.clock.now()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(ApiError::NotFound.into())

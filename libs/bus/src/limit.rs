@@ -14,6 +14,7 @@ use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 use sha2::{Digest as _, Sha256};
+use tempmail_admission::ClientNetwork;
 use uuid::Uuid;
 
 /// Checks between two sweeps of unused keys, at least.
@@ -53,6 +54,12 @@ impl From<IpAddr> for RateKey {
             IpAddr::V6(v6) => v6,
         };
         Self::from_parts(&[&v6.octets()])
+    }
+}
+
+impl From<ClientNetwork> for RateKey {
+    fn from(network: ClientNetwork) -> Self {
+        Self::from_parts(&[&network.to_bytes()])
     }
 }
 

@@ -20,7 +20,7 @@ use crate::compat::mail_content;
 use crate::compat::request::{Parameters, Segments};
 use crate::compat::search::{Search, Term, Word};
 use crate::http::error::ApiError;
-use crate::message::{PieceWriter, Pieces, Rendering, disposition};
+use crate::message::{PieceWriter, Pieces, disposition};
 use crate::state::AppState;
 
 /// Messages of a page without `limit`, and at most; they are whole.
@@ -79,8 +79,7 @@ pub(super) async fn get_message(
 ) -> Result<Response, Error> {
     let mail = TenantMail::of(state, &caller);
     let message = mail.find(&id).await?;
-    let pieces =
-        mail.state().messages.pieces(message, mail.client(), Rendering::Texts, write_message).await?;
+    let pieces = mail.state().messages.pieces(message, mail.client(), write_message).await?;
     Ok(pieces.into_response("application/json"))
 }
 
@@ -113,7 +112,7 @@ pub(super) async fn download_part(
         json.set_aside(leaf.body.len())?;
         json.write_all(&leaf.encoding.decode(&raw[leaf.body.clone()]))
     };
-    let pieces = mail.state().messages.pieces(message, mail.client(), Rendering::Texts, write).await?;
+    let pieces = mail.state().messages.pieces(message, mail.client(), write).await?;
     let (content_type, name) = described.await.map_err(|_not_sent| ApiError::Internal)?;
     let mut response = mail_content(pieces.into_response(&content_type));
     response.headers_mut().insert(CONTENT_DISPOSITION, disposition::attachment(&name));
@@ -184,7 +183,7 @@ fn stream_array(mail: TenantMail, before: String, rows: Vec<MessageRow>, after: 
 async fn read_item(mail: &TenantMail, row: &MessageRow) -> Result<Pieces, ApiError> {
     mail.recheck().await?;
     let message = mail.find(&row.id.to_string()).await?;
-    mail.state().messages.pieces(message, mail.client(), Rendering::Texts, write_message).await
+    mail.state().messages.pieces(message, mail.client(), write_message).await
 }
 
 /// The pieces of a message. The token is judged again meanwhile where the client takes its time to read them.

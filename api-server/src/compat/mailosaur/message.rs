@@ -124,13 +124,14 @@ impl Summary {
     }
 }
 
-/// Writes a whole message as JSON, within the memory that `json` holds.
+/// Writes a whole message, and the sanitized document of it, as JSON, within the memory that `json` holds.
 ///
 /// # Errors
 /// There is not enough memory.
 pub(super) fn write_message(
     raw: &[u8],
     row: &MessageRow,
+    document: Option<Document>,
     server: &str,
     json: &mut PieceWriter,
 ) -> io::Result<()> {
@@ -149,7 +150,7 @@ pub(super) fn write_message(
         addresses: Addresses::of(row, &digest),
         received: timestamp(row.created_at()),
         subject: &row.subject,
-        html: match Document::of_message(raw, false) {
+        html: match document {
             Some(document) => Content::of_html(&row.subject, texts.html, document.links),
             None => Content::default(),
         },

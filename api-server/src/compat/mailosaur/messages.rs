@@ -16,7 +16,7 @@ use crate::compat::request::{Body, Parameters, Segments};
 use crate::compat::search::{Search, Term, Word};
 use crate::http::error::ApiError;
 use crate::http::json_body::JsonObject;
-use crate::message::{Digest, PieceWriter, Rendering};
+use crate::message::{Digest, PieceWriter};
 use crate::state::AppState;
 
 /// Messages of a page without `itemsPerPage`, and at most.
@@ -105,9 +105,10 @@ pub(super) async fn get_message(
     let message = mail.find(&id).await?;
     let domain = message.row.address.rsplit_once('@').map_or("", |(_, domain)| domain);
     let server = servers::id_of_domain(mail.state(), caller.tenant, domain).await?;
-    let write =
-        move |raw: &[u8], row: &MessageRow, json: &mut PieceWriter| write_message(raw, row, &server, json);
-    let pieces = mail.state().messages.pieces(message, mail.client(), Rendering::Document, write).await?;
+    let write = move |raw: &[u8], row: &MessageRow, document, json: &mut PieceWriter| {
+        write_message(raw, row, document, &server, json)
+    };
+    let pieces = mail.state().messages.pieces_with_document(message, mail.client(), write).await?;
     Ok(pieces.into_response("application/json"))
 }
 

@@ -23,7 +23,7 @@ use crate::compat::mail_content;
 use crate::compat::request::{Parameters, Segments};
 use crate::compat::search::blind_recipients;
 use crate::http::error::ApiError;
-use crate::message::{Digest, MessageTexts, PieceWriter, Rendering};
+use crate::message::{Digest, MessageTexts, PieceWriter};
 use crate::state::AppState;
 
 /// The id that stands for the newest message.
@@ -108,8 +108,7 @@ pub(super) async fn get_message(
     let mail = TenantMail::of(state, &caller);
     let message = find(&mail, &id).await?;
     mail.mark(std::slice::from_ref(&message.row), true).await?;
-    let pieces =
-        mail.state().messages.pieces(message, mail.client(), Rendering::Texts, write_message).await?;
+    let pieces = mail.state().messages.pieces(message, mail.client(), write_message).await?;
     Ok(pieces.into_response("application/json"))
 }
 
@@ -209,7 +208,7 @@ pub(super) async fn get_headers(
         }
         fields
     };
-    Ok(Json(mail.state().messages.read(message, mail.client(), Rendering::Texts, read).await?))
+    Ok(Json(mail.state().messages.read(message, mail.client(), read).await?))
 }
 
 /// A field's name with capitals at the start of its words, as `Message-Id`.

@@ -13,7 +13,7 @@ use crate::compat::mail::TenantMail;
 use crate::compat::mail_content;
 use crate::compat::request::{Parameters, Segments};
 use crate::http::error::ApiError;
-use crate::message::{MessageTexts, PieceWriter, Rendering};
+use crate::message::{MessageTexts, PieceWriter};
 use crate::state::AppState;
 
 /// The HTML as it was received, or the text. With `embed=1` the HTML is sanitized, and shows the images of the message.
@@ -31,12 +31,12 @@ pub(super) async fn view(
             let document = messages.document(message, mail.client(), false).await;
             return Ok(document.map_err(missing)?.into_response());
         }
-        let html = messages.pieces(message, mail.client(), Rendering::Texts, write_html).await?;
+        let html = messages.pieces(message, mail.client(), write_html).await?;
         return Ok(mail_content(html.into_response("text/html; charset=utf-8")));
     }
     let id = file.strip_suffix(".txt").ok_or(ApiError::NotFound)?;
     let message = find(&mail, id).await?;
-    let text = messages.pieces(message, mail.client(), Rendering::Texts, write_text).await?;
+    let text = messages.pieces(message, mail.client(), write_text).await?;
     Ok(mail_content(text.into_response("text/plain; charset=utf-8")))
 }
 

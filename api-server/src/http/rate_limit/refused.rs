@@ -1,20 +1,18 @@
 //! Requests that nobody may make: without a credential that they need, or with one that is not accepted.
 //!
-//! They are counted after the fact, by the client and, for IPv6, by its /56 and /48, in each process by itself. Above
-//! the limit a refused request is answered 429, and one that may become one waits for its turn in the store. A
+//! They are counted after the fact, by the networks of the client, in each process by itself. Above the limit a refused request is answered 429, and one that may become one waits for its turn in the store. A
 //! request that is accepted is never counted, and never refused for those that are.
 
 use std::time::Duration;
 
+use tempmail_admission::ClientNetwork;
 use tempmail_bus::{RateDecision, RateLimit};
 
 use super::MINUTE;
-use crate::http::client::{Client, ClientNetwork};
+use super::per_network::PerNetwork;
+use crate::http::client::Client;
 use crate::http::expiring_set::ExpiringSet;
 
-/// How much more than a client a /56 and a /48 may make.
-const PER_56: u32 = 4;
-const PER_48: u32 = 16;
 /// How long a network is suspect after a request above the limit, at least.
 const SUSPECT: Duration = Duration::from_secs(1);
 /// Networks that may be suspect at a time.
@@ -22,35 +20,20 @@ const SUSPECTS_MAX: usize = 10_000;
 
 /// The refused requests of all clients; see the module.
 pub(super) struct RefusedRequests {
-    by_client: RateLimit,
-    by_56: RateLimit,
-    by_48: RateLimit,
+    limits: PerNetwork<RateLimit>,
     suspects: ExpiringSet<ClientNetwork>,
 }
 
 impl RefusedRequests {
     /// A client may make so many a minute.
     pub(super) fn new(per_minute: u32) -> Self {
-        let limit = |name, factor| RateLimit::new(name, per_minute.saturating_mul(factor), MINUTE);
-        Self {
-            by_client: limit("refused", 1),
-            by_56: limit("refused-56", PER_56),
-            by_48: limit("refused-48", PER_48),
-            suspects: ExpiringSet::new(SUSPECTS_MAX),
-        }
+        let limits = PerNetwork::new(per_minute, |limit| RateLimit::new("refused", limit, MINUTE));
+        Self { limits, suspects: ExpiringSet::new(SUSPECTS_MAX) }
     }
 
     /// Counts one; the decision where one of the client's networks has made too many.
     pub(super) fn count(&self, client: Client) -> Option<RateDecision> {
-        if client.unlimited {
-            return None;
-        }
-        for network in client.key.networks() {
-            let limit = match network {
-                ClientNetwork::Own(_) => &self.by_client,
-                ClientNetwork::Prefix56(_) => &self.by_56,
-                ClientNetwork::Prefix48(_) => &self.by_48,
-            };
+        for (limit, network) in self.limits.of(client) {
             let decision = limit.check(network.into());
             if !decision.allowed {
                 self.suspects.insert(network, decision.retry_after.max(SUSPECT));
@@ -62,7 +45,7 @@ impl RefusedRequests {
 
     /// Whether one of the client's networks has made too many.
     pub(super) fn is_suspect(&self, client: Client) -> bool {
-        !client.unlimited && client.key.networks().any(|network| self.suspects.contains(&network))
+        client.networks().any(|(network, _)| self.suspects.contains(&network))
     }
 }
 
@@ -100,8 +83,8 @@ mod tests {
         };
         // The 256 clients of a /56, and a thousand of a /48, in four /56. A busy machine may take its time.
         let of_56 = (0..256).map(|n| client(&format!("2001:db8:0:{n:x}::1")));
-        assert!((40..60).contains(&of_56.filter(|client| refused.count(*client).is_none()).count()));
-        assert!((160..200).contains(&allowed("2001:db8:1:")));
+        assert!((20..30).contains(&of_56.filter(|client| refused.count(*client).is_none()).count()));
+        assert!((40..60).contains(&allowed("2001:db8:1:")));
         while refused.count(client("2001:db8:1:ffff::1")).is_none() {}
         assert!(refused.is_suspect(client("2001:db8:1:ff00::1")));
         assert!(!refused.is_suspect(client("2001:db8:2::1")));

@@ -41,7 +41,7 @@ impl SignInLimits {
         if client.unlimited {
             return Ok(attempt);
         }
-        let client_key = RateKey::from(client.key);
+        let client_key = RateKey::from(client.origin.narrowest());
         let address_key = RateKey::from_parts(&[address.as_bytes(), client_key.as_uuid().as_bytes()]);
         for (limit, key, name) in [
             (&self.by_client, client_key, "sign_in_client"),

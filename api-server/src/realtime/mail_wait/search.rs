@@ -208,8 +208,9 @@ impl Search {
         if !self.may_match(row) {
             return Ok(Examined::Other);
         }
-        let turn = state.messages.turn_of_tenant(self.subscription.tenant()).await;
-        if self.reads_left == 0 || self.bytes_left == 0 || self.is_over(state) {
+        let key = self.client.turn_key(Some(self.subscription.tenant()));
+        let turn = state.gates.mail_reads.turn_until(key, self.ends_at).await;
+        if turn.is_err() || self.reads_left == 0 || self.bytes_left == 0 || self.is_over(state) {
             return Ok(Examined::Exhausted);
         }
         self.reads_left -= 1;
@@ -220,7 +221,7 @@ impl Search {
             store.find_readable_message(tenant, None, row.id, &state.reserved, now, INITIAL_CHUNK).await?;
         let Some(message) = found else { return Ok(Examined::Other) };
         let (wanted, next_since) = (Arc::clone(&self.query.wanted), self.cursor_of(state, row.seq));
-        let answer = state.messages.found_email(&turn, message, self.client, wanted, next_since).await;
+        let answer = state.messages.found_email(message, self.client, wanted, next_since).await;
         drop(turn);
         let response = match answer {
             Ok(Some(response)) => Box::new(response),

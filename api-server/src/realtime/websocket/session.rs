@@ -1,17 +1,17 @@
 //! A socket from its upgrade to its close.
 
 use hyper::upgrade::OnUpgrade;
+use tempmail_admission::ClientNetwork;
 
 use super::authentication::authenticate;
 use super::push;
 use super::socket::Socket;
-use crate::http::client::ClientKey;
 use crate::http::connection::Connection;
 use crate::http::key_permit::KeyPermit;
 use crate::state::AppState;
 
 /// The permit of a client whose socket is not authenticated; `None` for a client without limits.
-pub(super) type SocketPermit = Option<KeyPermit<ClientKey>>;
+pub(super) type SocketPermit = Option<KeyPermit<ClientNetwork>>;
 
 /// Serves the socket that a connection is upgraded to; `permit` is held until the client is
 /// authenticated. `shutdown` first drains the socket, and cuts it when it stops.

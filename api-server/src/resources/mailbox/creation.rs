@@ -10,8 +10,7 @@ use tempmail_store::{
 use uuid::Uuid;
 
 use super::{check_password_length, password_schema};
-use crate::auth::HashParty;
-use crate::http::client::Client;
+use crate::http::client::{Client, Party};
 use crate::http::error::ApiError;
 use crate::http::error::code::{self, Code};
 use crate::http::json_body::JsonObject;
@@ -85,11 +84,11 @@ pub(crate) async fn create(
     let domain = usable_domain(state, &address, tenant).await?;
     let id = new_id(now);
     // Limits come before hashing, which costs far more; the statement that creates the mailbox decides.
-    let (party, store) = match creator {
+    let (key, store) = match creator {
         Creator::Tenant { tenant, actor } => {
             check_mailbox_limit(state, tenant, now).await?;
             state.limits.admit_change(tenant).await?;
-            (HashParty::Tenant(tenant), state.store.acting(actor))
+            (Party::Id(tenant).into(), state.store.acting(actor))
         }
         Creator::Anyone(client) => {
             check_free_limits(state, client).await?;
@@ -99,10 +98,10 @@ pub(crate) async fn create(
                 recreate(state, id, recreation, now).await?;
                 return Ok(CreatedMailbox { id, address: address.as_str().to_owned() });
             }
-            (HashParty::of_client(client), state.store.clone())
+            (client.turn_key(None), state.store.clone())
         }
     };
-    let password_hash = state.passwords.hash(party, password).await?;
+    let password_hash = state.passwords.hash(key, password).await?;
     let new = NewMailbox {
         id,
         domain: domain.id,
@@ -138,8 +137,7 @@ async fn recreate(
 ) -> Result<(), ApiError> {
     let attempt = state.limits.begin_sign_in(address.as_str(), client).await?;
     let AddressHolder { mailbox: former, password_hash } = holder;
-    let party = HashParty::of_client(client);
-    if !state.passwords.verify(party, password, password_hash, attempt).await? {
+    if !state.passwords.verify(client.turn_key(None), password, password_hash, attempt).await? {
         return Err(ApiError::AddressTaken);
     }
     let new = MailboxRecreation { id, former, quota: free_quota(state), free_limit: free_limit(state) };

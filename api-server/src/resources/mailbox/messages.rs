@@ -29,7 +29,7 @@ pub(crate) async fn list_messages(
             found.ok_or_else(|| MissingMessage::of(id, now))?.row.seq
         }
     };
-    let _turn = state.long_reads.turn_for_page(owner, page).await?;
+    let _turn = state.gates.long_reads.turn_for_page(owner, page).await?;
     let rows = state.store.list_mailbox_messages(mailbox, position, page, now).await?;
     Ok(Json(MessageList::new(rows, page)))
 }

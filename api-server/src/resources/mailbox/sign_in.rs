@@ -3,7 +3,6 @@
 use tempmail_model::address::MailboxAddress;
 use tempmail_store::Mailbox;
 
-use crate::auth::HashParty;
 use crate::http::client::Client;
 use crate::http::error::ApiError;
 use crate::http::json_body::JsonObject;
@@ -31,7 +30,7 @@ pub(crate) async fn sign_in(
         None => None,
     };
     let (mailbox, hash) = found.unzip();
-    let matches = state.passwords.verify(HashParty::of_client(client), password, hash, attempt).await?;
+    let matches = state.passwords.verify(client.turn_key(None), password, hash, attempt).await?;
     let Some(mailbox) = mailbox.filter(|_| matches) else { return Err(ApiError::InvalidCredentials) };
     if mailbox.suspended {
         return Err(ApiError::AccountDisabled);
