@@ -2,7 +2,6 @@
 //! extractors, limits on requests, and the error table of the three surfaces.
 
 pub(crate) mod client;
-pub(crate) mod client_connections;
 pub(crate) mod connection;
 pub(crate) mod cors;
 pub(crate) mod deadline;
@@ -10,7 +9,6 @@ pub(crate) mod error;
 pub(crate) mod expiring_set;
 pub(crate) mod gates;
 pub(crate) mod json_body;
-pub(crate) mod key_permit;
 pub(crate) mod middleware;
 pub(crate) mod own_origin;
 pub(crate) mod parameter;
@@ -18,4 +16,3 @@ pub(crate) mod prefer;
 pub(crate) mod public_caller;
 pub(crate) mod rate_limit;
 mod request_id;
-pub(crate) mod stream_permit;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use futures_util::future::join_all;
 use socket2::{SockRef, TcpKeepalive};
+use tempmail_admission::{ClientNetwork, Shares};
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::surface::DropInSurface;
@@ -18,13 +19,11 @@ use tempmail_runtime::role::RoleFuture;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::SignInLink;
 use crate::compat;
 use crate::http::client::ClientResolver;
-use crate::http::client_connections::ClientConnections;
 use crate::http::connection::{self, ConnectionPermits};
 use crate::http::deadline::{Activity, ActivityLimits};
 use crate::router::router;
@@ -128,10 +127,10 @@ impl ApiServer {
         readiness.set_ready(COMPONENT);
         join_all(accepting).await;
         readiness.set_not_ready(COMPONENT, "draining");
-        acceptor.connections.close();
+        acceptor.running.close();
         tokio::select! {
-            () = acceptor.connections.wait() => {}
-            () = shutdown.stop.cancelled() => acceptor.connections.wait().await,
+            () = acceptor.running.wait() => {}
+            () = shutdown.stop.cancelled() => acceptor.running.wait().await,
         }
         Ok(())
     }
@@ -140,9 +139,9 @@ impl ApiServer {
 /// Accepts the connections of all listeners of a server, within its limits.
 struct Acceptor {
     clients: ClientResolver,
-    client_connections: ClientConnections,
-    server_permits: Arc<Semaphore>,
-    connections: TaskTracker,
+    connections: Shares<ClientNetwork>,
+    connections_per_client: usize,
+    running: TaskTracker,
     limits: ActivityLimits,
     shutdown: Shutdown,
 }
@@ -152,9 +151,9 @@ impl Acceptor {
         let http = &config.http;
         Self {
             clients: ClientResolver::new(http),
-            client_connections: ClientConnections::new(http.connections_per_client),
-            server_permits: Arc::new(Semaphore::new(http.connections)),
-            connections: TaskTracker::new(),
+            connections: Shares::new(http.connections),
+            connections_per_client: http.connections_per_client,
+            running: TaskTracker::new(),
             limits: ActivityLimits {
                 header_timeout: Duration::from_secs(http.header_seconds),
                 min_drain_rate: http.min_drain_rate,
@@ -166,28 +165,26 @@ impl Acceptor {
     /// Serves the connections of a listener by its router; stops listening when `shutdown` drains.
     async fn accept_until_drained(&self, listener: Listener, router: Router) {
         loop {
-            // One that waits for its next connection holds a permit.
-            let accepted = async {
-                let permit = self.server_permits.clone().acquire_owned().await.ok();
-                (permit, listener.accept().await)
-            };
-            let (server_permit, accepted) = tokio::select! {
+            let accepted = tokio::select! {
                 biased;
                 () = self.shutdown.drain.cancelled() => return,
-                accepted = accepted => accepted,
+                accepted = listener.accept() => accepted,
             };
             let Ok((stream, peer)) = accepted else {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let client = self.clients.of_connection(peer.ip());
-            let Some(client) = self.client_connections.add(client, Activity::new(self.limits)) else {
+            let holders = self.clients.of_connection(peer.ip()).holders(self.connections_per_client);
+            let Ok(share) = self.connections.try_acquire(holders, 1) else {
                 connection::count_ended("refused");
                 continue;
             };
             set_options(&stream);
-            let permits =
-                ConnectionPermits { _server: server_permit, client, _running: self.connections.token() };
+            let permits = ConnectionPermits {
+                activity: Activity::new(self.limits),
+                _share: share,
+                _running: self.running.token(),
+            };
             tokio::spawn(connection::serve(stream, peer, router.clone(), self.shutdown.clone(), permits));
         }
     }

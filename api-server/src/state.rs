@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tempmail_admission::ClientNetwork;
+use tempmail_admission::{ClientNetwork, Shares};
 use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
@@ -24,17 +24,14 @@ use uuid::Uuid;
 use crate::arrivals::{Arrivals, STALE_AFTER};
 use crate::auth::{Authenticator, Passwords, UnusedSignInLink};
 use crate::http::gates::Gates;
-use crate::http::key_permit::KeyPermits;
 use crate::http::rate_limit::RequestLimits;
-use crate::http::stream_permit::StreamPermits;
 use crate::message::{Deletion, MessageRenderer, UsedDocuments};
 
 /// How long a statement of a request may take, with the time until there is a connection for it.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Checks of domains that a tenant requests at once: one of a domain with silent name servers takes seconds, and a tenant
-/// may have many.
-const DOMAIN_CHECKS_OF_A_TENANT: usize = 4;
+/// Checks of domains that tenants request at once: one of a domain with silent name servers takes seconds.
+const DOMAIN_CHECKS: usize = 256;
 
 /// Time between two attempts to reach Postgres at the start.
 const RETRY: Duration = Duration::from_secs(1);
@@ -68,7 +65,7 @@ pub(crate) struct App {
     /// Checks the DNS records of custom domains.
     pub(crate) verifier: Verifier,
     /// For checks that tenants request.
-    pub(crate) domain_checks: KeyPermits<Uuid>,
+    pub(crate) domain_checks: Shares<Uuid>,
     /// Local parts that can't be registered on system domains.
     pub(crate) reserved: ReservedLocalParts,
     /// Notifies subscribers of new mail.
@@ -83,9 +80,10 @@ pub(crate) struct App {
     pub(crate) messages: MessageRenderer,
     /// What this process does a few of at once.
     pub(crate) gates: Gates,
-    pub(crate) stream_permits: StreamPermits,
+    /// Streams of server-sent events, by tenant.
+    pub(crate) streams: Shares<Uuid>,
     /// For WebSockets that are not authenticated yet.
-    pub(crate) unauthenticated_sockets: KeyPermits<ClientNetwork>,
+    pub(crate) unauthenticated_sockets: Shares<ClientNetwork>,
 }
 
 impl AppState {
@@ -114,7 +112,7 @@ impl AppState {
             webhook_secrets: WebhookSecretSealer::new(&keys.secrets),
             verify_tokens,
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
-            domain_checks: KeyPermits::new(DOMAIN_CHECKS_OF_A_TENANT),
+            domain_checks: Shares::new(DOMAIN_CHECKS),
             reserved: config.reserved_local_parts(),
             arrivals: Arrivals::start(
                 // A connection of its own: new mail is seen however busy the pool is.
@@ -131,8 +129,8 @@ impl AppState {
             limits,
             messages: MessageRenderer::new(store.clone(), Arc::clone(&clock), gates.clone()),
             gates,
-            stream_permits: StreamPermits::new(config.http.streams),
-            unauthenticated_sockets: KeyPermits::new(config.http.unauthenticated_sockets_per_client),
+            streams: Shares::new(config.http.streams),
+            unauthenticated_sockets: Shares::new(config.http.connections),
             config,
             stream_store: store.within(STALE_AFTER),
             store,

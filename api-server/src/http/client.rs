@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::http::HeaderMap;
 use ipnet::IpNet;
-use tempmail_admission::{Client as Origin, ClientNetwork, TurnKey};
+use tempmail_admission::{Client as Origin, ClientNetwork, Holder, TurnKey};
 use tempmail_model::chance;
 use tempmail_runtime::config::Http;
 use uuid::Uuid;
@@ -38,6 +38,11 @@ impl Client {
     /// without limits.
     pub(crate) fn networks(self) -> impl Iterator<Item = (ClientNetwork, u32)> {
         (!self.unlimited).then(|| self.origin.networks()).into_iter().flatten()
+    }
+
+    /// Whom a share of the client counts for, where `cap` is what one client may have.
+    pub(crate) fn holders(self, cap: usize) -> impl Iterator<Item = Holder<ClientNetwork>> {
+        self.networks().map(move |(key, times)| Holder { key, cap: cap.saturating_mul(times as usize) })
     }
 
     /// Whose turn a request of the client takes: its tenant's, or without one that of its widest network. Each request of

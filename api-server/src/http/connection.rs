@@ -18,15 +18,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use tempmail_admission::{ClientNetwork, Share};
 use tempmail_runtime::shutdown::Shutdown;
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::ServiceExt as _;
 
 use super::client::PeerAddr;
-use super::client_connections::ClientConnection;
 use super::deadline::{Activity, RequestBody, ResponseBody, WatchedIo};
 
 /// Bytes of a request's header section.
@@ -34,10 +33,9 @@ const HEADER_MAX: usize = 32 << 10;
 
 /// What a connection holds while it is open.
 pub(crate) struct ConnectionPermits {
-    /// Among the connections of the server.
-    pub(crate) _server: Option<OwnedSemaphorePermit>,
-    /// Among the connections of the client.
-    pub(crate) client: ClientConnection,
+    pub(crate) activity: Activity,
+    /// Among the connections of the server and of the client.
+    pub(crate) _share: Share<ClientNetwork>,
     /// Keeps the server running until the connection ends.
     pub(crate) _running: TaskTrackerToken,
 }
@@ -82,8 +80,7 @@ impl<S: Sync> FromRequestParts<S> for EndsWithInput {
     }
 }
 
-/// Answers the requests of a connection until it ends, is upgraded, exceeds a deadline, makes room for another one
-/// of its client, or `shutdown` drains (after the request in flight) or stops (at once).
+/// Answers the requests of a connection until it ends, is upgraded, exceeds a deadline, or `shutdown` drains (after the request in flight) or stops (at once).
 pub(crate) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
@@ -91,8 +88,7 @@ pub(crate) async fn serve(
     shutdown: Shutdown,
     permits: ConnectionPermits,
 ) {
-    let activity = permits.client.activity().clone();
-    let replaced = permits.client.replaced().clone();
+    let activity = permits.activity.clone();
     let io = TokioIo::new(WatchedIo::new(stream, activity.clone()));
     let handle = Connection { activity: activity.clone(), _permits: Arc::new(permits) };
     let service = service_fn(move |request| respond(request, peer, router.clone(), handle.clone()));
@@ -100,7 +96,6 @@ pub(crate) async fn serve(
         pin!(http1::Builder::new().max_buf_size(HEADER_MAX).serve_connection(io, service).with_upgrades());
     let mut drain = pin!(shutdown.drain.cancelled());
     let mut stop = pin!(shutdown.stop.cancelled());
-    let mut replaced = pin!(replaced.cancelled());
     let mut timer = pin!(sleep_until(Instant::now()));
     let mut draining = false;
     poll_fn(|cx| {
@@ -113,11 +108,6 @@ pub(crate) async fn serve(
         }
         // An error of the connection is the client's: there is nothing to do about it.
         if connection.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        // Since the place was taken a request may have arrived: it is answered.
-        if replaced.as_mut().poll(cx).is_ready() && activity.dispensable().is_some() {
-            count_ended("replaced");
             return Poll::Ready(());
         }
         // Polling the connection may have moved the deadline.

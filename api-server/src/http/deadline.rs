@@ -45,8 +45,6 @@ struct ActivityState {
     since: Instant,
     stalled_since: Option<Instant>,
     drain: DrainWindow,
-    /// Whether no request has arrived yet.
-    is_new: bool,
     /// Length of the last request's body in bytes, where it was not read to its end; `u64::MAX` where
     /// the length is unknown.
     unread_body: Option<u64>,
@@ -134,17 +132,11 @@ impl Activity {
             since: Instant::now(),
             stalled_since: None,
             drain: DrainWindow::default(),
-            is_new: true,
             unread_body: None,
             ends_with_input: false,
             input_ended: None,
         };
         Self { state: Arc::new(Mutex::new(state)), limits }
-    }
-
-    /// Whether both are of the same connection.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.state, &other.state)
     }
 
     /// When to cut the connection, in its current state.
@@ -172,19 +164,10 @@ impl Activity {
         }
     }
 
-    /// How dispensable the connection is, the most first: those without a request in flight and without output that
-    /// waits are, first those that never had a request, then those that have waited longest for the next.
-    pub(super) fn dispensable(&self) -> Option<(bool, Instant)> {
-        let state = self.lock();
-        let waits = matches!(state.phase, Phase::Header | Phase::Idle);
-        (waits && state.stalled_since.is_none()).then_some((!state.is_new, state.since))
-    }
-
     /// A request is in flight until the returned guard is dropped.
     pub(super) fn begin_request(&self) -> InFlight {
         self.enter(Phase::InFlight);
         let mut state = self.lock();
-        state.is_new = false;
         state.ends_with_input = false;
         state.input_ended = None;
         InFlight(self.clone())
@@ -503,17 +486,5 @@ mod tests {
             tokio::time::advance(Duration::from_secs(20)).await;
             assert_eq!(activity.deadline(), None);
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn prefers_connections_without_any_request_to_make_room() {
-        let limits = ActivityLimits { header_timeout: Duration::from_secs(10), min_drain_rate: 1_000 };
-        let used = Activity::new(limits);
-        let in_flight = used.begin_request();
-        assert_eq!(used.dispensable(), None);
-        drop(in_flight);
-        tokio::time::advance(Duration::from_secs(5)).await;
-        let new = Activity::new(limits);
-        assert!(new.dispensable() < used.dispensable());
     }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use tempmail_mime::{Attachment, TransferDecoder};
 
-use super::budget::MemoryPermit;
+use super::budget::RenderMemory;
 use super::disposition;
 use super::raw::{RawError, RawReader};
 
@@ -39,7 +39,7 @@ pub(super) fn decode(attachment: &Attachment, body: &[u8]) -> Vec<u8> {
 }
 
 /// An attachment, decoded while it is written.
-pub(super) fn decoding_body(reader: RawReader, attachment: &Attachment, memory: MemoryPermit) -> Body {
+pub(super) fn decoding_body(reader: RawReader, attachment: &Attachment, memory: RenderMemory) -> Body {
     let decoder = TransferDecoder::new(attachment.leaf.encoding);
     let decoding = (reader, 0_usize, attachment.leaf.body.clone(), decoder, memory);
     let chunks = stream::try_unfold(Some(decoding), |decoding| async move {

@@ -168,7 +168,7 @@ mod tests {
     use tempmail_model::retention::RetentionClass;
     use tempmail_runtime::config::Http;
 
-    use super::super::budget::{MemoryBudget, Reader};
+    use super::super::budget::{Reader, RenderBudget};
     use super::*;
     use crate::http::client::{Client, ClientResolver};
 
@@ -194,7 +194,7 @@ mod tests {
             is_read: false,
         };
         let reader = Reader { client: client(), inbox: row.inbox };
-        let memory = MemoryBudget::new().acquire(reader, raw.len(), 1 << 20).await.unwrap();
+        let memory = RenderBudget::new().acquire(reader, raw.len(), 1 << 20).await.unwrap();
         let mut json = PieceWriter::new(memory, raw.len());
         write_full_message(raw, &row, surface, &mut json).unwrap();
         let body = json.finish().into_body();

@@ -11,14 +11,14 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 
-use super::budget::MemoryPermit;
+use super::budget::RenderMemory;
 
 /// Bytes of a piece.
 const PIECE: usize = 64 << 10;
 
-/// Collects an answer while it is made, within the memory of a permit.
+/// Collects an answer while it is made, within the memory that it holds.
 pub(crate) struct PieceWriter {
-    memory: MemoryPermit,
+    memory: RenderMemory,
     /// Bytes in use besides those of the answer.
     besides: usize,
     written: usize,
@@ -28,14 +28,14 @@ pub(crate) struct PieceWriter {
 
 /// A whole answer.
 pub(crate) struct Pieces {
-    memory: MemoryPermit,
+    memory: RenderMemory,
     len: usize,
     pieces: Vec<Bytes>,
 }
 
 impl PieceWriter {
     /// While `besides` bytes of the memory are in use for something else.
-    pub(super) fn new(memory: MemoryPermit, besides: usize) -> Self {
+    pub(super) fn new(memory: RenderMemory, besides: usize) -> Self {
         Self { memory, besides, written: 0, pieces: Vec::new(), last: Vec::new() }
     }
 

@@ -18,7 +18,7 @@ use tempmail_model::clock::Clock;
 use tempmail_store::{MessageRow, RawHead, Store, StoredMessage};
 use uuid::Uuid;
 
-use super::budget::{MemoryBudget, MemoryPermit, Reader, SMALL_MESSAGE};
+use super::budget::{Reader, RenderBudget, RenderMemory, SMALL_MESSAGE};
 use super::digest::{Digest, DigestCache};
 use super::document::{Document, HTML_MAX};
 use super::download::{decode, decoding_body, download};
@@ -50,7 +50,7 @@ const WINDOW: usize = 512 << 10;
 pub(crate) struct MessageRenderer {
     store: Store,
     clock: Arc<dyn Clock>,
-    budget: MemoryBudget,
+    budget: RenderBudget,
     gates: Gates,
     digests: DigestCache,
 }
@@ -87,7 +87,7 @@ impl Answered {
 
 impl MessageRenderer {
     pub(crate) fn new(store: Store, clock: Arc<dyn Clock>, gates: Gates) -> Self {
-        Self { store, clock, budget: MemoryBudget::new(), gates, digests: DigestCache::new() }
+        Self { store, clock, budget: RenderBudget::new(), gates, digests: DigestCache::new() }
     }
 
     /// The full message as JSON, in the form of a surface: only `/api` has `is_read`.
@@ -190,7 +190,7 @@ impl MessageRenderer {
         &self,
         message: Answered,
         raw: Vec<u8>,
-        memory: MemoryPermit,
+        memory: RenderMemory,
         write: impl FnOnce(&[u8], &MessageRow, &mut PieceWriter) -> io::Result<()> + Send + 'static,
     ) -> Result<Pieces, ApiError> {
         let (key, row) = (message.turn_key(), message.row);
@@ -333,7 +333,7 @@ impl MessageRenderer {
     }
 
     /// The memory to parse a message in, with so many bytes besides.
-    async fn reserve(&self, message: &Answered, besides: usize) -> Result<MemoryPermit, ApiError> {
+    async fn reserve(&self, message: &Answered, besides: usize) -> Result<RenderMemory, ApiError> {
         self.acquire(message, message.size * RENDERED_COPIES + STRUCTURE + besides).await
     }
 
@@ -359,9 +359,9 @@ impl MessageRenderer {
         &self,
         message: &Answered,
         raw: Vec<u8>,
-        memory: MemoryPermit,
+        memory: RenderMemory,
         remote: bool,
-    ) -> Result<(Option<Document>, Vec<u8>, MemoryPermit), ApiError> {
+    ) -> Result<(Option<Document>, Vec<u8>, RenderMemory), ApiError> {
         let key = TurnKey { member: Party::Id(message.row.inbox), ..message.turn_key() };
         let turn = self.gates.documents.turn(key).await?;
         let sanitized = move || {
@@ -371,7 +371,7 @@ impl MessageRenderer {
         spawn_blocking(sanitized).await
     }
 
-    async fn acquire(&self, message: &Answered, bytes: usize) -> Result<MemoryPermit, ApiError> {
+    async fn acquire(&self, message: &Answered, bytes: usize) -> Result<RenderMemory, ApiError> {
         self.budget.acquire(message.reader, message.size, bytes).await
     }
 

@@ -15,6 +15,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{StreamExt as _, once, unfold};
 use serde_json::json;
+use tempmail_admission::Holder;
 use tempmail_bus::PermitKey;
 use tempmail_model::limits::STREAMS_PER_TOKEN;
 
@@ -68,11 +69,12 @@ pub(crate) async fn open(
     if state.arrivals.is_stale() {
         return Err(ApiError::SseUnavailable);
     }
-    let process_permit = state.stream_permits.acquire().ok_or(ApiError::SseUnavailable)?;
+    let of_tenant = Holder { key: credential.tenant, cap: usize::MAX };
+    let share = state.streams.try_acquire([of_tenant], 1).map_err(|_exceeded| ApiError::SseUnavailable)?;
     let key = PermitKey::TokenStreams(credential.token);
     let token_permit = state.bus.acquire(key, STREAMS_PER_TOKEN).await.ok_or(ApiError::TokenBusy)?;
     let subscription = Subscription::new(state, credential, scope);
-    let permits = (process_permit, token_permit);
+    let permits = (share, token_permit);
     let (stream, first) = EventStream::open(state.clone(), subscription, since, permits).await?;
     let first = once(ready(Ok::<_, Infallible>(first)));
     let later = unfold(stream, |mut stream| async move {

@@ -75,12 +75,9 @@ async fn open(
         limit: "unauthenticated_sockets",
         decision: None,
     };
-    let permit = if client.unlimited {
-        None
-    } else {
-        Some(state.unauthenticated_sockets.acquire(client.origin.narrowest()).ok_or(too_many)?)
-    };
+    let holders = client.holders(state.config.http.unauthenticated_sockets_per_client);
+    let share = state.unauthenticated_sockets.try_acquire(holders, 1).map_err(|_exceeded| too_many)?;
     let upgrade = hyper::upgrade::on(&mut request);
-    tokio::spawn(session::run(state, connection, permit, upgrade));
+    tokio::spawn(session::run(state, connection, share, upgrade));
     Ok(accepted)
 }

@@ -9,6 +9,7 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
+use tempmail_admission::Holder;
 use tempmail_model::id::new_id;
 use tempmail_store::{CheckRequest, DomainCreation, ManagedBy, NewCustomDomain};
 use tempmail_verification::{CheckOutcome, NameError, custom_domain_name};
@@ -28,6 +29,8 @@ use record::{DomainList, DomainRecord};
 const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 /// When to try again where the tenant has as many checks in flight as it may.
 const RETRY_CHECK: Duration = Duration::from_secs(5);
+/// Checks that a tenant requests at once, of as many domains.
+const CHECKS_OF_TENANT: usize = 4;
 
 /// The paths of a surface's domain routes, and what is its own in their descriptions.
 pub(crate) struct DomainRoutes {
@@ -145,13 +148,13 @@ pub(crate) async fn check<C: TenantCaller>(
     id: Uuid,
 ) -> Result<CheckedDomain, ApiError> {
     let tenant = caller.tenant();
-    let Some(_permit) = state.domain_checks.acquire(tenant) else {
-        return Err(ApiError::RateLimitExceeded {
-            retry_after: RETRY_CHECK,
-            limit: "domain_checks_of_tenant",
-            decision: None,
-        });
+    let too_many = ApiError::RateLimitExceeded {
+        retry_after: RETRY_CHECK,
+        limit: "domain_checks_of_tenant",
+        decision: None,
     };
+    let of_tenant = Holder { key: tenant, cap: CHECKS_OF_TENANT };
+    let _share = state.domain_checks.try_acquire([of_tenant], 1).map_err(|_exceeded| too_many)?;
     let (token, now) = (caller.token(), state.clock.now());
     match state.store.request_domain_check(tenant, id, token, CHECK_INTERVAL, now).await? {
         CheckRequest::Accepted => {}

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::App;
-use tempmail_tests::wait::within_deadline;
+use tempmail_tests::wait::{eventually, within_deadline};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -59,11 +59,19 @@ async fn limits_the_connections_of_a_client() {
     let mut second = TcpStream::connect(app.http()).await.unwrap();
     assert_eq!(request_status(&mut first).await, "HTTP/1.1 200");
     assert_eq!(request_status(&mut second).await, "HTTP/1.1 200");
-    // The one that has waited longest for a request makes room.
     let mut third = TcpStream::connect(app.http()).await.unwrap();
-    assert_eq!(request_status(&mut third).await, "HTTP/1.1 200");
-    assert_eq!(rest(&mut first).await, "");
+    assert_eq!(rest(&mut third).await, "", "it is closed at once");
     assert_eq!(request_status(&mut second).await, "HTTP/1.1 200");
+    drop(first);
+    eventually("the place of the first is free", || async {
+        let mut third = TcpStream::connect(app.http()).await.unwrap();
+        third
+            .write_all(b"GET /v1/config HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .await
+            .ok()?;
+        rest(&mut third).await.contains("200 OK").then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -58,7 +58,7 @@ async fn hashes_for_one_tenant_while_another_floods() {
         refused += task.await.unwrap();
     }
     assert!(refused > 0, "the flood asks for more than its share");
-    let metric = "tempmail_http_refused_total{code=\"unavailable\",reason=\"passwords_of_caller\"}";
+    let metric = "tempmail_http_refused_total{code=\"unavailable\",reason=\"passwords\"}";
     assert!(fleet.api(0).metric(metric).await > 0.0);
 }
 

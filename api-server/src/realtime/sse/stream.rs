@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use futures_util::FutureExt as _;
+use tempmail_admission::Share;
 use tempmail_bus::Permit;
 use tempmail_runtime::traces::{Stage, StageTimer};
 use tempmail_store::{MessageRow, ScanRange, ScanRequest};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::event::EventBuffer;
 use crate::arrivals::{GenerationNumber, Notifications, Position, STALE_AFTER};
 use crate::http::error::ApiError;
-use crate::http::stream_permit::StreamPermit;
 use crate::message::EmailSummary;
 use crate::realtime::answer::{AnswerMetrics, Surface};
 use crate::realtime::subscription::{StreamPage, Subscription};
@@ -49,7 +50,8 @@ pub(super) struct EventStream {
     /// When a chunk was last handed to the connection.
     last_chunk_at: Instant,
     answers: AnswerMetrics,
-    _permits: (StreamPermit, Permit),
+    _permits: (Share<Uuid>, Permit),
+    _open: OpenStreamGauge,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +62,22 @@ enum NextStep {
     Read,
     /// Wait, then read the store, which was unavailable.
     Retry,
+}
+
+/// Counts a stream while it is open.
+struct OpenStreamGauge;
+
+impl OpenStreamGauge {
+    fn increment() -> Self {
+        metrics::gauge!("tempmail_streams").increment(1);
+        Self
+    }
+}
+
+impl Drop for OpenStreamGauge {
+    fn drop(&mut self) {
+        metrics::gauge!("tempmail_streams").decrement(1);
+    }
 }
 
 /// The caller may no longer read.
@@ -74,7 +92,7 @@ impl EventStream {
         state: AppState,
         mut subscription: Subscription,
         since: Option<Position>,
-        permits: (StreamPermit, Permit),
+        permits: (Share<Uuid>, Permit),
     ) -> Result<(Self, Bytes), ApiError> {
         // A read after the highest position returns no rows, only the current end of the stream.
         let (after, limit) = since.map_or((i64::MAX, 1), |since| (since.seq, PAGE_SIZE));
@@ -95,6 +113,7 @@ impl EventStream {
             ping_at: now + PING_INTERVAL,
             last_chunk_at: now,
             _permits: permits,
+            _open: OpenStreamGauge::increment(),
         };
         let mut events = EventBuffer::default();
         events.start(&stream.cursor());

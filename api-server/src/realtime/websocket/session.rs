@@ -1,34 +1,33 @@
 //! A socket from its upgrade to its close.
 
 use hyper::upgrade::OnUpgrade;
-use tempmail_admission::ClientNetwork;
+use tempmail_admission::{ClientNetwork, Share};
 
 use super::authentication::authenticate;
 use super::push;
 use super::socket::Socket;
 use crate::http::connection::Connection;
-use crate::http::key_permit::KeyPermit;
 use crate::state::AppState;
 
-/// The permit of a client whose socket is not authenticated; `None` for a client without limits.
-pub(super) type SocketPermit = Option<KeyPermit<ClientNetwork>>;
+/// That of a client among the sockets that are not authenticated.
+pub(super) type SocketShare = Share<ClientNetwork>;
 
-/// Serves the socket that a connection is upgraded to; `permit` is held until the client is
+/// Serves the socket that a connection is upgraded to; `share` is held until the client is
 /// authenticated. `shutdown` first drains the socket, and cuts it when it stops.
-pub(super) async fn run(state: AppState, connection: Connection, permit: SocketPermit, upgrade: OnUpgrade) {
+pub(super) async fn run(state: AppState, connection: Connection, share: SocketShare, upgrade: OnUpgrade) {
     // The upgrade fails where the client disconnected before the answer.
     let Ok(upgraded) = upgrade.await else { return };
     let stop = state.shutdown.stop.clone();
     let socket = Box::pin(Socket::new(upgraded, connection)).await;
-    stop.run_until_cancelled(serve(state, socket, permit)).await;
+    stop.run_until_cancelled(serve(state, socket, share)).await;
 }
 
-async fn serve(state: AppState, mut socket: Socket, permit: SocketPermit) {
+async fn serve(state: AppState, mut socket: Socket, share: SocketShare) {
     let _open = OpenSocketGauge::increment();
     let mut subscriber = state.arrivals.register();
     // Boxed, as everything that an idle socket does not need.
     let authenticated = Box::pin(authenticate(&state, &mut socket, &mut subscriber)).await;
-    drop(permit);
+    drop(share);
     let reason = match authenticated {
         Ok(authenticated) => push::run(&state, &mut socket, &mut subscriber, authenticated).await,
         Err(reason) => reason,
@@ -58,7 +57,7 @@ impl Drop for OpenSocketGauge {
 mod tests {
     use super::*;
 
-    fn size_of_future<F: Future>(_: fn(AppState, Connection, SocketPermit, OnUpgrade) -> F) -> usize {
+    fn size_of_future<F: Future>(_: fn(AppState, Connection, SocketShare, OnUpgrade) -> F) -> usize {
         size_of::<F>()
     }
 

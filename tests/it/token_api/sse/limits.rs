@@ -50,7 +50,10 @@ async fn rejected_and_head_requests_use_no_slot() {
 async fn returns_sse_unavailable_when_the_process_is_full() {
     let app = App::builder().config(|config| config.http.streams = 2).start().await;
     let other = app.another_tenant("lighthouse").await;
-    let held = [open(&app, ADDR).await, open(&app, USER).await];
+    let mut held = vec![open(&app, ADDR).await];
+    refused(&app, USER).await.assert_v1_error(503, "sse_unavailable");
+    let of_other = EventStream::try_open(request(&app, &other.live, ADDR)).await.unwrap();
+    held.push(of_other.expect("a tenant leaves room to others"));
     for live in [&app.tenant.live, &other.live] {
         let full = EventStream::refused(request(&app, live, ADDR)).await;
         full.assert_v1_error(503, "sse_unavailable");
