@@ -4,7 +4,6 @@
 
 #![expect(clippy::print_stdout, reason = "it prints figures")]
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tempmail_extract::{Message, extract};
@@ -53,19 +52,13 @@ type Mail = (String, Option<String>, Option<String>);
 
 /// The templates of the corpus as they are: of the length and make of its mails.
 fn mails() -> Vec<Mail> {
-    let mut mails = Vec::new();
-    for half in ["made", "judged"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(half);
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
-            let Ok(family) = serde_json::from_str::<serde_json::Value>(&text) else { continue };
-            for mail in family["mails"].as_array().into_iter().flatten() {
-                let part = |name: &str| mail[name].as_str().map(|part| part.replace("{code}", "482913"));
-                mails.push((part("subject").unwrap_or_default(), part("text"), part("html")));
-            }
-        }
-    }
-    mails
+    let mail = |line: &str| {
+        let case: serde_json::Value = serde_json::from_str(line).expect("a line of the corpus is JSON");
+        let part = |name: &str| case[name].as_str().map(|part| part.replace("{code}", "482913"));
+        (part("subject").unwrap_or_default(), part("text"), part("html"))
+    };
+    let made = include_str!("../corpus/made.jsonl").lines();
+    made.chain(include_str!("../corpus/judged.jsonl").lines()).map(mail).collect()
 }
 
 /// Inputs that take longest.

@@ -1,6 +1,5 @@
 //! Whatever a message is, extraction ends soon, within its bounds and without panic.
 
-use std::path::Path;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
@@ -117,27 +116,15 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// The raw files of the corpus: templates with their markup.
+/// The bodies of the corpus: templates with their markup.
 static CORPUS: LazyLock<Vec<String>> = LazyLock::new(corpus);
 
 fn corpus() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/made");
-    let mut texts = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("the corpus is there") {
-        let path = entry.expect("the folder can be read").path();
-        let family: serde_json::Value =
-            serde_json::from_str(&std::fs::read_to_string(path).expect("UTF-8")).expect("JSON");
-        let mails = family["mails"].as_array().expect("a family has mails");
-        texts.extend(
-            mails
-                .iter()
-                .flat_map(|mail| [&mail["text"], &mail["html"]])
-                .filter_map(|of| of.as_str())
-                .map(str::to_owned),
-        );
-    }
-    texts.sort();
-    texts
+    let bodies = |line: &str| {
+        let case: serde_json::Value = serde_json::from_str(line).expect("a line of the corpus is JSON");
+        ["text", "html"].into_iter().filter_map(move |name| case[name].as_str().map(str::to_owned))
+    };
+    include_str!("../corpus/made.jsonl").lines().flat_map(bodies).collect()
 }
 
 /// Changes an octet, removes some, or repeats some.

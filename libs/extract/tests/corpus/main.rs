@@ -2,13 +2,13 @@
 //!
 //! `UPDATE=1` rewrites the table of `docs/extraction.md`; `VERBOSE=1` prints the evidence of mistakes.
 
-mod family;
+mod case;
 mod measure;
 mod report;
 
 use std::path::Path;
 
-use family::{Half, families};
+use case::{Half, cases};
 use measure::Measure;
 
 /// The least precision and recall of a half.
@@ -25,8 +25,8 @@ const JUDGED: Floor = Floor { codes: (0.99, 0.97), links: (0.99, 0.97) };
 
 fn measure(half: Half) -> Measure {
     let mut measure = Measure::default();
-    for family in families(half) {
-        measure.add_family(&family);
+    for case in cases(half) {
+        measure.add_case(&case);
     }
     measure
 }

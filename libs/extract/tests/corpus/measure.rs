@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use tempmail_extract::{Extraction, Message, extract};
 
-use crate::family::{Family, Mail};
+use crate::case::{Case, Mail};
 
 /// How often something was right.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,18 +63,16 @@ impl Pair {
 }
 
 impl Measure {
-    pub fn add_family(&mut self, family: &Family) {
-        for (number, template) in family.mails.iter().enumerate() {
-            for mail in template.expand() {
-                let name = format!("{}[{number}]", family.family);
-                let pair = self.judge(&name, &mail);
-                self.mails += 1;
-                self.mails_with_code += usize::from(!mail.codes.is_empty());
-                self.all.add(pair);
-                self.by_language.entry(family.language.clone()).or_default().add(pair);
-                let trap = family.trap.clone().unwrap_or_else(|| "none".to_owned());
-                self.by_trap.entry(trap).or_default().add(pair);
-            }
+    pub fn add_case(&mut self, case: &Case) {
+        let name = case.name();
+        let trap = case.trap.as_deref().unwrap_or("none");
+        for mail in case.expand() {
+            let pair = self.judge(&name, &mail);
+            self.mails += 1;
+            self.mails_with_code += usize::from(!mail.codes.is_empty());
+            self.all.add(pair);
+            self.by_language.entry(case.language.clone()).or_default().add(pair);
+            self.by_trap.entry(trap.to_owned()).or_default().add(pair);
         }
     }
 

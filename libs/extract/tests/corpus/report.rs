@@ -19,10 +19,10 @@ pub fn with_table(document: &str, table: &str) -> String {
 pub fn table(made: &Measure, judged: &Measure) -> String {
     let mut text = String::new();
     heading(&mut text, "Half");
-    for (name, measure) in [("made", made), ("judged", judged)].into_iter().filter(|(_, of)| of.mails > 0) {
+    for (name, measure) in [("made", made), ("judged", judged)] {
         row(&mut text, name, &measure.all);
     }
-    for (name, measure) in [("judged", judged), ("made", made)].into_iter().filter(|(_, of)| of.mails > 0) {
+    for (name, measure) in [("judged", judged), ("made", made)] {
         section(&mut text, &format!("Language ({name})"), &measure.by_language);
         section(&mut text, &format!("Trap ({name})"), &measure.by_trap);
     }
