@@ -3,16 +3,11 @@
 
 mod batch_queues;
 mod batcher;
-mod in_flight;
 mod large_mail;
-mod partition;
 mod pipeline;
 mod prepare;
 mod shared_inbox_capacity;
-mod size_class;
-mod small_mail;
 mod summary;
 mod unanswered;
 
-pub(crate) use in_flight::InFlightGuard;
 pub(crate) use pipeline::Delivery;

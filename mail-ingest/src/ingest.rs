@@ -112,8 +112,6 @@ impl Ingest {
             rates: MailRates::from_config(&config.smtp),
             delivery,
             tls: tls.as_ref().map(Tls::acceptor),
-            discards: Server::discard_turns(),
-            large_data: Server::large_data_turns(),
             timeouts: Timeouts::from_config(&config.smtp),
             metrics: Metrics::new(),
             drain: shutdown.drain.clone(),

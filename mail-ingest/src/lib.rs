@@ -3,15 +3,12 @@
 mod capacity;
 mod connection;
 mod delivery;
-mod fair_permits;
 mod ingest;
 mod listener;
 mod mail_rates;
 mod memory;
 mod metrics;
-mod peer;
 mod recipient;
-mod shares;
 mod smtp;
 mod tls;
 

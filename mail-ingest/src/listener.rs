@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ipnet::IpNet;
+use tempmail_admission::{Client, ClientNetwork, Share};
 use tempmail_runtime::listener::{Listener, bound_socket};
 use tempmail_runtime::shutdown::Shutdown;
 use tokio::net::TcpStream;
@@ -19,13 +20,19 @@ pub(crate) use self::connection_limits::ConnectionLimits;
 use self::connection_limits::{ConnectionLimit, ConnectionPermit};
 use self::proxy_header::CarriedClient;
 use crate::connection::Server;
-use crate::peer::{Client, Peer};
-use crate::smtp::reply;
+use crate::smtp::{Peer, reply};
 
 /// Octets of replies that the kernel keeps for a client that does not read them.
 const SEND_BUFFER: usize = 16 << 10;
 /// Pause after an error, usually that the process has too many open files.
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
+
+/// What a connection holds while it is served.
+enum Place {
+    Direct(ConnectionPermit),
+    /// Of a load balancer, whose client is not known yet.
+    Proxied(Share<ClientNetwork>),
+}
 
 /// Binds the socket that clients connect to.
 ///
@@ -64,11 +71,14 @@ pub(crate) async fn accept(
         match accepted {
             Ok((stream, peer)) => {
                 failing = false;
-                let client = limits.client(peer.ip());
-                let is_proxy = proxies.iter().any(|network| network.contains(&client.address));
-                let permit = if is_proxy { limits.acquire_for_proxy() } else { limits.acquire(client) };
-                let permit = match permit {
-                    Ok(permit) => permit,
+                let peer = limits.peer(peer.ip());
+                let place = if proxies.iter().any(|network| network.contains(&peer.address)) {
+                    limits.acquire_for_proxy().map(Place::Proxied)
+                } else {
+                    limits.acquire(peer).map(Place::Direct)
+                };
+                let place = match place {
+                    Ok(place) => place,
                     Err(limit) => {
                         reject(&server, stream, limit);
                         continue;
@@ -76,14 +86,14 @@ pub(crate) async fn accept(
                 };
                 server.metrics.accepted.increment(1);
                 server.metrics.connections.increment(1);
-                let server = Arc::clone(&server);
+                let (server, limits) = (Arc::clone(&server), limits.clone());
                 sessions.spawn(async move {
-                    // Boxed, so that a connection without a proxy reserves no memory for it.
-                    if is_proxy {
-                        Box::pin(serve_proxied(&server, stream, permit)).await;
-                    } else {
-                        server.serve(stream, client, permit.activity()).await;
-                        drop(permit);
+                    match place {
+                        Place::Direct(permit) => server.serve(stream, peer, permit.activity()).await,
+                        // Boxed, so that a connection without a proxy reserves no memory for it.
+                        Place::Proxied(share) => {
+                            Box::pin(serve_proxied(&server, stream, &limits, share)).await;
+                        }
                     }
                     server.metrics.connections.decrement(1);
                 });
@@ -111,12 +121,19 @@ pub(crate) async fn accept(
 
 /// Serves the client behind a load balancer, as if it had connected itself. Without a valid header the connection
 /// is closed.
-async fn serve_proxied(server: &Server, mut stream: TcpStream, mut permit: ConnectionPermit) {
+async fn serve_proxied(
+    server: &Server,
+    mut stream: TcpStream,
+    limits: &ConnectionLimits,
+    share: Share<ClientNetwork>,
+) {
     match proxy_header::read(&mut stream).await {
         Ok(CarriedClient::Client(address)) => {
-            let peer = Peer::new(address);
-            match permit.count_for(peer) {
-                Ok(()) => server.serve(stream, Client { address, peer: Some(peer) }, permit.activity()).await,
+            let client = Client::Address(address);
+            match limits.acquire_for_client(share, client) {
+                Ok(permit) => {
+                    server.serve(stream, Peer { address, client: Some(client) }, permit.activity()).await;
+                }
                 Err(limit) => reject(server, stream, limit),
             }
         }

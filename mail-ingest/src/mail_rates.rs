@@ -1,149 +1,160 @@
-//! How much mail a peer may send to a tenant and to an address, and all peers together: messages a minute, and bytes
-//! an hour. Where all together reach their limit, peers with more than an equal share of it are deferred and the
-//! others are not, so that nobody can stop a tenant's mail by sending it more. Each process counts by itself.
+//! How much mail a peer may send to a tenant and to an address, and all peers together, in messages a minute; and how
+//! many octets an hour a peer may send to mail without a tenant, whose storage all share. A peer may send at most its
+//! limit, and at most what is left of the total. Each process counts by itself.
 
 mod window;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tempmail_runtime::config::Smtp;
-use uuid::Uuid;
 
-use self::window::{RateExceeded, RateScope, Window, WindowLimit};
-use crate::peer::{Client, Peer};
-use crate::smtp::{AcceptedRecipient, DeliveryOutcome, RecipientRejection};
+use self::window::{RateExceeded, RateLimit, RateScope, Window};
+use crate::smtp::{AcceptedRecipient, DeliveryOutcome, Peer, RecipientRejection};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// The limits of messages or of bytes in a window.
-#[derive(Debug, Clone, Copy)]
-struct ScopeLimits {
-    tenant: WindowLimit,
-    address: WindowLimit,
-}
+/// Octets an hour of a peer to mail without a tenant. Tenants are bounded by their storage.
+const FREE_OCTETS: RateLimit = RateLimit { total: u64::MAX, per_peer: 8 << 30 };
 
 /// The rates of a process.
 #[derive(Debug)]
 pub(crate) struct MailRates {
-    messages_limits: ScopeLimits,
-    bytes_limits: ScopeLimits,
+    tenant: RateLimit,
+    address: RateLimit,
     windows: Mutex<Windows>,
 }
 
 #[derive(Debug)]
 struct Windows {
     messages: Window,
-    bytes: Window,
+    free_octets: Window,
+}
+
+/// What a mail adds to its scopes.
+struct Amounts {
+    /// One message for each recipient, by address and by tenant.
+    messages: Vec<(RateScope, u64)>,
+    /// Octets of mail without a tenant; they count once, however many addresses receive them.
+    free_octets: u64,
 }
 
 impl MailRates {
     /// As configured.
     pub(crate) fn from_config(config: &Smtp) -> Self {
-        let limit = |total, per_peer| WindowLimit { total, per_peer };
-        Self {
-            messages_limits: ScopeLimits {
-                tenant: limit(config.tenant_messages_per_minute, config.tenant_messages_per_minute_per_peer),
-                address: limit(
-                    config.address_messages_per_minute,
-                    config.address_messages_per_minute_per_peer,
-                ),
-            },
-            bytes_limits: ScopeLimits {
-                tenant: limit(config.tenant_bytes_per_hour, config.tenant_bytes_per_hour_per_peer),
-                address: limit(config.address_bytes_per_hour, config.address_bytes_per_hour_per_peer),
-            },
-            windows: Mutex::new(Windows { messages: Window::new(MINUTE), bytes: Window::new(HOUR) }),
-        }
+        let tenant = RateLimit {
+            total: config.tenant_messages_per_minute,
+            per_peer: config.tenant_messages_per_minute_per_peer,
+        };
+        let address = RateLimit {
+            total: config.address_messages_per_minute,
+            per_peer: config.address_messages_per_minute_per_peer,
+        };
+        let windows = Windows { messages: Window::new(MINUTE), free_octets: Window::new(HOUR) };
+        Self { tenant, address, windows: Mutex::new(windows) }
     }
 
-    /// Whether a message of `size` bytes (0: not known yet) from `client` to the recipient is within the limits.
+    /// Whether a message of `size` bytes (0: not known yet) from `peer` to the recipient is within the limits.
     ///
     /// # Errors
     /// The rejection of the recipient.
     pub(crate) fn check(
         &self,
-        client: Client,
+        peer: Peer,
         recipient: &AcceptedRecipient,
         size: u64,
     ) -> Result<(), RecipientRejection> {
-        let Some(peer) = client.peer else { return Ok(()) };
-        self.lock().check(self, peer, &Amounts::of([recipient], size)).map_err(|exceeded| match exceeded {
+        self.apply(peer, &Amounts::of([recipient], size), false).map_err(|exceeded| match exceeded {
             RateExceeded::PerPeer => RecipientRejection::PeerRate,
             RateExceeded::Total => RecipientRejection::TotalRate,
         })
     }
 
-    /// Counts a mail of `size` bytes from `client`, if it is within the limits for all of its recipients.
+    /// Counts a mail of `size` bytes from `peer`, if it is within the limits for all of its recipients.
     ///
     /// # Errors
     /// The outcome of its delivery; nothing is counted.
     pub(crate) fn count(
         &self,
-        client: Client,
+        peer: Peer,
         recipients: &[AcceptedRecipient],
         size: u64,
     ) -> Result<(), DeliveryOutcome> {
-        let Some(peer) = client.peer else { return Ok(()) };
-        let amounts = Amounts::of(recipients, size);
-        let mut windows = self.lock();
-        windows.check(self, peer, &amounts).map_err(|exceeded| match exceeded {
+        self.apply(peer, &Amounts::of(recipients, size), true).map_err(|exceeded| match exceeded {
             RateExceeded::PerPeer => DeliveryOutcome::PeerRate,
             RateExceeded::Total => DeliveryOutcome::TotalRate,
-        })?;
-        windows.add(peer, &amounts);
+        })
+    }
+
+    fn apply(&self, peer: Peer, amounts: &Amounts, counts: bool) -> Result<(), RateExceeded> {
+        let Some(client) = peer.client else { return Ok(()) };
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let Windows { messages, free_octets } = &mut *windows;
+        for &(scope, amount) in &amounts.messages {
+            let limit = match scope {
+                RateScope::Tenant(_) => self.tenant,
+                RateScope::Address(_) => self.address,
+            };
+            messages.check(scope, client, amount, limit)?;
+        }
+        free_octets.check(RateScope::Tenant(None), client, amounts.free_octets, FREE_OCTETS)?;
+        if counts {
+            for &(scope, amount) in &amounts.messages {
+                messages.add(scope, client, amount);
+            }
+            free_octets.add(RateScope::Tenant(None), client, amounts.free_octets);
+        }
         Ok(())
     }
-
-    fn lock(&self) -> MutexGuard<'_, Windows> {
-        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn limits(&self, scope: RateScope) -> (WindowLimit, WindowLimit) {
-        match scope {
-            RateScope::Tenant(_) => (self.messages_limits.tenant, self.bytes_limits.tenant),
-            RateScope::Address(_) => (self.messages_limits.address, self.bytes_limits.address),
-        }
-    }
 }
-
-/// Messages and bytes of a mail, by tenant and by address. The data of a mail counts once for a tenant, however many
-/// of its addresses receive it.
-struct Amounts(Vec<(RateScope, u64, u64)>);
 
 impl Amounts {
     fn of<'a>(recipients: impl IntoIterator<Item = &'a AcceptedRecipient>, size: u64) -> Self {
-        let mut amounts: Vec<(RateScope, u64, u64)> = Vec::new();
-        let mut tenants: Vec<(Option<Uuid>, u64)> = Vec::new();
+        let mut messages: Vec<(RateScope, u64)> = Vec::new();
+        let mut free_octets = 0;
         for AcceptedRecipient { address, tenant } in recipients {
-            amounts.push((RateScope::Address(address.inbox_key()), 1, size));
-            match tenants.iter_mut().find(|(known, _)| known == tenant) {
-                Some((_, messages)) => *messages += 1,
-                None => tenants.push((*tenant, 1)),
+            messages.push((RateScope::Address(address.inbox_key()), 1));
+            let of_tenant = RateScope::Tenant(*tenant);
+            match messages.iter_mut().find(|(scope, _)| *scope == of_tenant) {
+                Some((_, count)) => *count += 1,
+                None => messages.push((of_tenant, 1)),
+            }
+            if tenant.is_none() {
+                free_octets = size;
             }
         }
-        amounts.extend(
-            tenants.into_iter().map(|(tenant, messages)| (RateScope::Tenant(tenant), messages, size)),
-        );
-        Self(amounts)
+        Self { messages, free_octets }
     }
 }
 
-impl Windows {
-    fn check(&mut self, rates: &MailRates, peer: Peer, amounts: &Amounts) -> Result<(), RateExceeded> {
-        for &(scope, messages, bytes) in &amounts.0 {
-            let (messages_limit, bytes_limit) = rates.limits(scope);
-            self.messages.check(scope, peer, messages, messages_limit)?;
-            self.bytes.check(scope, peer, bytes, bytes_limit)?;
-        }
-        Ok(())
+#[cfg(test)]
+mod tests {
+    use tempmail_admission::Client;
+    use tempmail_model::address::RecipientAddress;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn peer(number: u8) -> Peer {
+        let address = [192, 0, 2, number].into();
+        Peer { address, client: Some(Client::Address(address)) }
     }
 
-    fn add(&mut self, peer: Peer, amounts: &Amounts) {
-        for &(scope, messages, bytes) in &amounts.0 {
-            self.messages.add(scope, peer, messages);
-            self.bytes.add(scope, peer, bytes);
-        }
+    fn to(tenant: Option<Uuid>) -> Vec<AcceptedRecipient> {
+        vec![AcceptedRecipient { address: RecipientAddress::parse("a@b.example").unwrap(), tenant }]
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_may_send_so_many_octets_an_hour_to_mail_without_a_tenant() {
+        let rates = MailRates::from_config(&Smtp::default());
+        assert_eq!(rates.count(peer(1), &to(None), 8 << 30), Ok(()));
+        assert_eq!(rates.count(peer(1), &to(None), 1), Err(DeliveryOutcome::PeerRate));
+        assert_eq!(rates.check(peer(1), &to(None)[0], 1), Err(RecipientRejection::PeerRate));
+        assert_eq!(rates.count(peer(1), &to(Some(Uuid::nil())), 8 << 30), Ok(()), "its storage bounds it");
+        assert_eq!(rates.count(peer(2), &to(None), 8 << 30), Ok(()));
+        assert_eq!(rates.count(Peer { client: None, ..peer(1) }, &to(None), 1), Ok(()));
+        tokio::time::advance(HOUR * 2).await;
+        assert_eq!(rates.count(peer(1), &to(None), 1), Ok(()));
     }
 }

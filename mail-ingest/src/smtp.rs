@@ -6,9 +6,7 @@ mod action;
 mod auth;
 mod command;
 mod data;
-mod mail;
 mod path;
-mod recipient;
 pub(crate) mod reply;
 mod session;
 mod settings;
@@ -16,8 +14,9 @@ mod transaction;
 
 pub(crate) use action::{Action, AwaitedInput};
 pub(crate) use data::DataLimits;
-pub(crate) use mail::{DeliveryOutcome, ReceivedMail};
-pub(crate) use recipient::{AcceptedRecipient, PendingRecipient, RecipientRejection};
 pub(crate) use reply::Reply;
 pub(crate) use session::Session;
 pub(crate) use settings::SessionSettings;
+pub(crate) use transaction::{
+    AcceptedRecipient, DeliveryOutcome, Peer, PendingRecipient, ReceivedMail, RecipientRejection,
+};

@@ -111,7 +111,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
         drained: Pin<&mut Option<WaitForCancellationFuture<'_>>>,
     ) -> Poll<ReadOutcome> {
         if self.ended.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(ReadOutcome::Close(reply::SESSION_DISPLACED));
+            return Poll::Ready(ReadOutcome::Close(reply::SESSION_REPLACED));
         }
         match self.poll_read(cx, session) {
             Poll::Ready(Ok(Some(action))) => return Poll::Ready(ReadOutcome::Input(action)),

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tempmail_runtime::traces::{Stage, StageTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -15,25 +14,14 @@ use super::client_stream::{ClientStream, ReadOutcome};
 use super::deadline::end_after;
 use super::session_activity::SessionActivity;
 use super::timeouts::Timeouts;
-use crate::delivery::{Delivery, InFlightGuard};
-use crate::fair_permits::FairPermits;
+use crate::delivery::Delivery;
 use crate::mail_rates::MailRates;
 use crate::metrics::Metrics;
-use crate::peer::{Client, Peer, PeerNetwork};
 use crate::recipient::{RecipientChecker, RejectionDelay};
 use crate::smtp::{
-    AcceptedRecipient, Action, PendingRecipient, ReceivedMail, RecipientRejection, Reply, Session,
+    AcceptedRecipient, Action, Peer, PendingRecipient, ReceivedMail, RecipientRejection, Reply, Session,
     SessionSettings, reply,
 };
-
-/// Pause after a turn in message data that is discarded: a session reads 4 MiB/s of it at most.
-const DISCARD_PAUSE: Duration = Duration::from_millis(16);
-/// Sessions that pause at the same time; the others wait for that. All of them read 8 MiB/s at most.
-const DISCARDS_AT_ONCE: usize = 2;
-
-/// Pause after a turn in large message data beside small mail: all sessions that read with one permit read some 32 MiB/s,
-/// more than is stored beside small mail.
-const LARGE_DATA_PAUSE: Duration = Duration::from_millis(1);
 
 /// What all connections of a process share.
 pub(crate) struct Server {
@@ -49,11 +37,6 @@ pub(crate) struct Server {
     pub(crate) delivery: Delivery,
     /// For STARTTLS.
     pub(crate) tls: Option<TlsAcceptor>,
-    /// Turns of peers, by their widest network, in reading what is discarded. Who sends again at once what was refused
-    /// would otherwise keep the processor as busy as who is accepted.
-    pub(crate) discards: FairPermits<Option<PeerNetwork>>,
-    /// Turns of peers in reading large message data beside small mail.
-    pub(crate) large_data: FairPermits<Option<PeerNetwork>>,
     /// The time that clients may take.
     pub(crate) timeouts: Timeouts,
     /// Counters.
@@ -64,7 +47,7 @@ pub(crate) struct Server {
 
 /// Who is served, and since when: the same before and after STARTTLS.
 struct Served<'a> {
-    client: Client,
+    peer: Peer,
     activity: &'a SessionActivity,
     started: Instant,
 }
@@ -80,19 +63,9 @@ enum SessionEnd {
 }
 
 impl Server {
-    /// Turns in reading what is discarded.
-    pub(crate) fn discard_turns() -> FairPermits<Option<PeerNetwork>> {
-        FairPermits::new(DISCARDS_AT_ONCE)
-    }
-
-    /// Turns in reading large message data: on half of the cores, as it is prepared.
-    pub(crate) fn large_data_turns() -> FairPermits<Option<PeerNetwork>> {
-        FairPermits::for_half_of_the_cores()
-    }
-
     /// Serves one client until the connection ends, or another one gets its place.
-    pub(crate) async fn serve(&self, stream: TcpStream, client: Client, activity: &SessionActivity) {
-        let served = Served { client, activity, started: Instant::now() };
+    pub(crate) async fn serve(&self, stream: TcpStream, peer: Peer, activity: &SessionActivity) {
+        let served = Served { peer, activity, started: Instant::now() };
         let mut stream = ClientStream::new(stream, &self.timeouts, activity.ended().clone());
         stream.out.extend_from_slice(self.settings.greeting().as_bytes());
         match self.run_session(&mut stream, &served, false).await {
@@ -121,36 +94,22 @@ impl Server {
         }
     }
 
-    /// Lets other sessions have their turn.
-    async fn give_way(&self, session: &Session, client: Client) {
-        let (turns, pause) = if session.discards_data() {
-            (&self.discards, DISCARD_PAUSE)
-        } else if self.delivery.reads_slowly(session.message_octets()) {
-            (&self.large_data, LARGE_DATA_PAUSE)
-        } else {
-            return tokio::task::yield_now().await;
-        };
-        let _permit = turns.acquire(client.peer.map(Peer::widest)).await;
-        tokio::time::sleep(pause).await;
-    }
-
     async fn run_session<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: &mut ClientStream<'_, S>,
         served: &Served<'_>,
         tls: bool,
     ) -> SessionEnd {
-        let session = &mut Session::new(Arc::clone(&self.settings), served.client, tls);
+        let session = &mut Session::new(Arc::clone(&self.settings), served.peer, tls);
         let mut action = Action::Read;
-        // Its number, and that it is in flight.
-        let mut transaction: Option<(u64, InFlightGuard)> = None;
+        let mut transaction = None;
         let mut timer = StageTimer::start(Stage::SmtpTransaction);
         let session_end = end_after(served.started, self.timeouts.session());
         stream.end_at(session_end, reply::SESSION_TOO_LONG);
         loop {
             let open = session.open_transaction();
-            if open != transaction.as_ref().map(|(number, _)| *number) {
-                transaction = open.map(|number| (number, self.delivery.begin_transaction()));
+            if open != transaction {
+                transaction = open;
                 timer = StageTimer::start(Stage::SmtpTransaction);
                 if open.is_some() {
                     // It may pass the end of its session, but not by more than its own time.
@@ -167,7 +126,7 @@ impl Server {
                         return self.disconnected(&error);
                     }
                     if stream.ends_turn() {
-                        self.give_way(session, served.client).await;
+                        tokio::task::yield_now().await;
                     }
                     match stream.receive(session, &self.drain).await {
                         ReadOutcome::Input(action) => {
@@ -253,7 +212,7 @@ impl Server {
         let mut results = self.recipients.check(recipients, size).await;
         for result in &mut results {
             if let Ok(recipient) = result
-                && let Err(rejection) = self.rates.check(served.client, recipient, size)
+                && let Err(rejection) = self.rates.check(served.peer, recipient, size)
             {
                 *result = Err(rejection);
             }
@@ -284,15 +243,15 @@ impl Server {
             result.as_ref().is_err_and(|rejection| rejection.denies_address())
         };
         let denied = u32::try_from(results.iter().filter(denied).count()).unwrap_or(u32::MAX);
-        let (Some(peer), true) = (served.client.peer, denied > 0) else { return Ok(()) };
-        let delay = self.rejection_delay.reserve(peer, denied).map_err(|_| reply::TOO_MANY_UNKNOWN)?;
+        let (Some(client), true) = (served.peer.client, denied > 0) else { return Ok(()) };
+        let delay = self.rejection_delay.reserve(client, denied).map_err(|_| reply::TOO_MANY_UNKNOWN)?;
         if delay.is_zero() {
             return Ok(());
         }
         self.metrics.delayed_rejections.increment(denied.into());
         tokio::select! {
             () = tokio::time::sleep(delay) => Ok(()),
-            () = served.activity.ended().cancelled() => Err(reply::SESSION_DISPLACED),
+            () = served.activity.ended().cancelled() => Err(reply::SESSION_REPLACED),
             () = self.drain.cancelled() => Err(reply::DRAINING),
         }
     }
@@ -305,7 +264,7 @@ impl Server {
         session: &mut Session,
     ) -> Action {
         let bytes = mail.data.len() as u64;
-        let outcome = match self.rates.count(mail.client, &mail.recipients, bytes) {
+        let outcome = match self.rates.count(mail.peer, &mail.recipients, bytes) {
             Ok(()) => self.delivery.deliver(mail, timer).await,
             Err(outcome) => outcome,
         };

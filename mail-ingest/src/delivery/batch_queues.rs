@@ -104,11 +104,6 @@ impl BatchQueues {
     pub(super) fn drain(&mut self) -> impl Iterator<Item = QueuedMail> {
         std::iter::from_fn(move || self.small.try_recv().or_else(|_| self.bulky.try_recv()).ok())
     }
-
-    /// Waits for mail that is not bulky and adds it to `small`, up to the mails of a batch; `false` if no more comes.
-    pub(super) async fn receive_small(&mut self, small: &mut Vec<QueuedMail>) -> bool {
-        self.small.recv_many(small, BATCH_MAILS_MAX.saturating_sub(small.len())).await > 0
-    }
 }
 
 /// Removes the first mails, up to the bounds of a batch; at least one.

@@ -1,13 +1,14 @@
-//! The batcher commits mail in batches: one task, one connection, one statement at a time.
+//! The batcher commits mail in batches: one task, one connection, one statement at a time. What is queued while a
+//! statement runs is the next batch.
 //!
 //! Where Postgres falls silent, a batch waits for it until the end of its statement. What was queued meanwhile is
 //! deferred with it, so no sender waits for more than one such time. Then the batcher locks the stream every second,
 //! until that works, and the process is not ready until then: a process that is not ready gets no mail to try with.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
@@ -18,13 +19,8 @@ use tempmail_store::{AcceptOutcome, DeliveryLimits, MailWriter, NewMail, Store, 
 use tokio::sync::oneshot;
 
 use super::batch_queues::{BATCH_MAILS_MAX, BatchBounds, BatchOutcome, BatchQueues, QueuedMail, take_batch};
-use super::in_flight::InFlight;
-use super::partition::create_partitions;
 use crate::capacity::CapacityGate;
 use crate::smtp::DeliveryOutcome;
-
-/// How long a batch waits for mail that is in flight.
-const GATHER_TIME: Duration = Duration::from_millis(1);
 
 /// Time between two probes while mail can't be stored.
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
@@ -43,7 +39,6 @@ pub(super) struct Batcher {
     clock: Arc<dyn Clock>,
     limits: DeliveryLimits,
     capacity: CapacityGate,
-    in_flight: InFlight,
     writer: Option<MailWriter>,
     readiness: Readiness,
     pulse: TaskPulse,
@@ -69,12 +64,11 @@ impl Batcher {
         clock: Arc<dyn Clock>,
         limits: DeliveryLimits,
         capacity: CapacityGate,
-        in_flight: InFlight,
         readiness: Readiness,
     ) -> Self {
         let pulse = readiness.liveness().watch(COMPONENT);
         let state = StoreState::Working;
-        Self { store, bus, clock, limits, capacity, in_flight, writer: None, readiness, pulse, state }
+        Self { store, bus, clock, limits, capacity, writer: None, readiness, pulse, state }
     }
 
     /// Runs until all senders are dropped and every queued mail has its outcome.
@@ -90,9 +84,6 @@ impl Batcher {
                 }
             }
             self.defer_if_silent(&mut queues, &mut small, &mut bulky);
-            if !small.is_empty() {
-                self.gather(&mut queues, &mut small).await;
-            }
             while !small.is_empty() {
                 let batch = take_batch(&mut small, BatchBounds::SMALL);
                 self.commit(batch).await;
@@ -130,20 +121,6 @@ impl Batcher {
             Err(error) => Err(error),
         };
         self.note_result(&probed, started.elapsed());
-    }
-
-    /// Waits until half of the mails in flight are queued, for at most [`GATHER_TIME`]: the fixed cost
-    /// of a statement is that of ten mails. It is half, so that the other sessions can proceed while
-    /// this batch commits. A single mail does not wait, nor does one beside transactions that are slow.
-    async fn gather(&self, queues: &mut BatchQueues, queued: &mut Vec<QueuedMail>) {
-        let mut timeout = pin!(tokio::time::sleep(GATHER_TIME));
-        while queued.len() < BATCH_MAILS_MAX && queued.len() * 2 < self.in_flight.count() {
-            tokio::select! {
-                biased;
-                received = queues.receive_small(queued) => if !received { return },
-                () = &mut timeout => return,
-            }
-        }
     }
 
     /// Commits a batch and sends every session its outcome.
@@ -265,6 +242,16 @@ impl Batcher {
             self.bus.publish(arrivals);
         }
     }
+}
+
+/// Creates the current and the next partition of every retention class in use. The worker creates
+/// partitions ahead; this is for mail that arrives while no worker runs.
+pub(super) async fn create_partitions(store: &Store, now: Timestamp) -> Result<(), StoreError> {
+    for class in store.list_active_classes().await? {
+        store.ensure_message_partition(class, now).await?;
+        store.ensure_message_partition(class, now + class.partition_width()).await?;
+    }
+    Ok(())
 }
 
 fn send_outcome(reply: oneshot::Sender<BatchOutcome>, outcome: BatchOutcome) {

@@ -1,44 +1,63 @@
-//! Large mail. Its data is not stored under the lock of the stream, since all other mail would wait:
-//! it is uploaded before, in parts, and the batcher stores the messages only. The number of medium and
-//! large mails that are processed at once is limited, so that they leave processor and disk to the others;
-//! peers and tenants take turns.
+//! Medium and large mail. Few are prepared and uploaded at once, so that they leave processor and disk to small mail;
+//! tenants take turns, and within a tenant peers. The data of a large mail is not stored under the lock of the stream,
+//! since all other mail would wait: it is uploaded before, in parts, and the batcher stores the messages only.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
+use tempmail_admission::{Client, ClientNetwork, Turn, TurnBounds, TurnKey, Turns};
 use tempmail_model::clock::Clock;
 use tempmail_model::retention::RetentionClass;
+use tempmail_runtime::cores;
 use tempmail_store::{
     DeliveryLimits, DeliveryPreflight, NewMail, RAW_PART_BYTES, RawData, Store, StoreError,
 };
 use tokio::sync::Notify;
-use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::partition::create_partitions;
-use super::size_class::SizeClass;
-use super::small_mail::SmallMail;
-use crate::fair_permits::{FairPermit, FairPermits};
+use super::batcher::create_partitions;
 use crate::memory::TenantKey;
-use crate::peer::{Peer, PeerNetwork};
 use crate::smtp::{DeliveryOutcome, ReceivedMail};
 
-/// Uploads the data of large mail.
+/// Data of fewer bytes is prepared in the session's task.
+const MEDIUM_FROM: usize = 128 << 10;
+/// Data of more bytes is large.
+const MEDIUM_MAX: usize = 2 << 20;
+
+/// Mails of a class that may wait for a turn, and those of a peer to a tenant.
+const WAITING: usize = 1_000;
+const WAITING_OF_PEER: usize = 100;
+/// How long a mail may wait for its turn. A sender waits for 10 minutes (RFC 5321 4.5.3.2.6).
+const TURN_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The class of a mail by the size of its data. Each is prepared beside the others, so that no mail waits for one that
+/// is much larger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SizeClass {
+    /// Parsed and compressed in the session's task, in less than a millisecond.
+    Small,
+    /// Parsed and compressed outside the async threads, few at once.
+    Medium,
+    /// As medium ones, which do not wait for it.
+    Large,
+}
+
+/// Limits and uploads medium and large mail.
 pub(super) struct LargeMailUploader {
     store: Store,
     clock: Arc<dyn Clock>,
-    medium: FairPermits<SenderKey>,
-    large: FairPermits<SenderKey>,
-    small_mail: Arc<SmallMail>,
-    /// Notified where an upload waited for Postgres as long as it may: those that wait for a permit would, too.
+    medium: Turns<Sender>,
+    large: Turns<Sender>,
+    /// Notified where an upload waited for Postgres as long as it may: those that wait for a turn would, too.
     silent: Notify,
 }
 
-/// Who takes turns with others: a peer, by its widest network, with the mail of one tenant.
-type SenderKey = (Option<PeerNetwork>, TenantKey);
-
-/// The right to prepare and upload a mail; released on drop.
-pub(super) type LargeMailPermit = FairPermit<SenderKey>;
+/// Who takes turns with others: mail to a tenant and, within that, a peer by its widest network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Sender {
+    To(TenantKey),
+    From(ClientNetwork),
+}
 
 /// Data in the store that no message refers to yet.
 pub(super) struct UploadedData {
@@ -46,32 +65,48 @@ pub(super) struct UploadedData {
     classes: Vec<RetentionClass>,
 }
 
+impl SizeClass {
+    /// The class of a mail with so many bytes of data.
+    pub(super) fn of(bytes: usize) -> Self {
+        match bytes {
+            0..MEDIUM_FROM => Self::Small,
+            MEDIUM_FROM..=MEDIUM_MAX => Self::Medium,
+            _ => Self::Large,
+        }
+    }
+}
+
 impl LargeMailUploader {
-    pub(super) fn new(store: Store, clock: Arc<dyn Clock>, small_mail: Arc<SmallMail>) -> Self {
-        let (medium, large) = (FairPermits::for_half_of_the_cores(), FairPermits::for_half_of_the_cores());
-        Self { store, clock, medium, large, small_mail, silent: Notify::new() }
+    pub(super) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        let bounds = TurnBounds {
+            at_once: cores::half(),
+            at_once_of_party: cores::half(),
+            waiting: WAITING,
+            waiting_of_member: WAITING_OF_PEER,
+        };
+        let (medium, large) = (Turns::new(bounds), Turns::new(bounds));
+        Self { store, clock, medium, large, silent: Notify::new() }
     }
 
-    /// Waits for a permit to prepare and upload a mail; `None` if it is a small one.
+    /// Waits for a turn to prepare and upload a mail; `None` if it is a small one.
     ///
     /// # Errors
-    /// Postgres fell silent meanwhile.
-    pub(super) async fn acquire_permit(
+    /// There was none, or Postgres fell silent meanwhile.
+    pub(super) async fn acquire_turn(
         &self,
         mail: &ReceivedMail,
-    ) -> Result<Option<LargeMailPermit>, DeliveryOutcome> {
-        let permits = match SizeClass::of(mail.data.len()) {
-            SizeClass::Small => {
-                self.small_mail.record();
-                return Ok(None);
-            }
+    ) -> Result<Option<Turn<Sender>>, DeliveryOutcome> {
+        let turns = match SizeClass::of(mail.data.len()) {
+            SizeClass::Small => return Ok(None),
             SizeClass::Medium => &self.medium,
             SizeClass::Large => &self.large,
         };
         let tenant = mail.recipients.first().and_then(|recipient| recipient.tenant);
+        let peer = Client::Address(mail.peer.address).widest();
+        let key = TurnKey { party: Sender::To(tenant), member: Sender::From(peer) };
         tokio::select! {
             biased;
-            permit = permits.acquire((mail.client.peer.map(Peer::widest), tenant)) => Ok(Some(permit)),
+            turn = turns.acquire(key, TURN_TIMEOUT) => turn.map(Some).map_err(|_| DeliveryOutcome::Busy),
             () = self.silent.notified() => Err(DeliveryOutcome::Unavailable),
         }
     }
@@ -127,14 +162,9 @@ impl LargeMailUploader {
         classes: &[RetentionClass],
         data: &[u8],
     ) -> Result<(), StoreError> {
-        for part in 0.. {
-            let began = Instant::now();
-            if !self.store_part(mail, classes, data, part).await? {
-                break;
-            }
-            if let Some(rest) = self.small_mail.rest_after(began.elapsed()) {
-                sleep(rest).await;
-            }
+        let mut part = 0;
+        while self.store_part(mail, classes, data, part).await? {
+            part += 1;
         }
         Ok(())
     }

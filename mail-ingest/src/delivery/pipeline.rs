@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tempmail_admission::Turn;
 use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
@@ -17,12 +18,9 @@ use uuid::Uuid;
 
 use super::batch_queues::{BatchOutcome, BatchSender, QueuedMail, batch_queues};
 use super::batcher::Batcher;
-use super::in_flight::{InFlight, InFlightGuard};
-use super::large_mail::{LargeMailPermit, LargeMailUploader};
+use super::large_mail::{LargeMailUploader, Sender};
 use super::prepare::prepare;
 use super::shared_inbox_capacity::{SharedInboxCapacity, SharedInboxReservation};
-use super::size_class::SizeClass;
-use super::small_mail::SmallMail;
 use super::unanswered::Unanswered;
 use crate::capacity::CapacityGate;
 use crate::smtp::{DeliveryOutcome, ReceivedMail, Reply};
@@ -49,9 +47,7 @@ struct DeliveryContext {
     capacity: CapacityGate,
     shared_inboxes: SharedInboxCapacity,
     large_mail: LargeMailUploader,
-    small_mail: Arc<SmallMail>,
     retries: Semaphore,
-    in_flight: InFlight,
     unanswered: Unanswered,
     measuring: JoinHandle<()>,
 }
@@ -92,8 +88,7 @@ impl Delivery {
             inbox_bytes: i64::try_from(inbox_bytes).unwrap_or(i64::MAX),
             tenant_bytes: i64::MAX,
         };
-        let small_mail = Arc::new(SmallMail::new());
-        let (in_flight, unanswered) = (InFlight::new(), Unanswered::default());
+        let unanswered = Unanswered::default();
         let context = DeliveryContext {
             hostname: config.smtp.hostname.clone(),
             reserved: config.reserved_local_parts(),
@@ -102,44 +97,32 @@ impl Delivery {
             limits,
             capacity: capacity.clone(),
             shared_inboxes: SharedInboxCapacity::new(inbox_bytes, free_class, store.clone()),
-            large_mail: LargeMailUploader::new(store.clone(), Arc::clone(&clock), Arc::clone(&small_mail)),
-            small_mail,
+            large_mail: LargeMailUploader::new(store.clone(), Arc::clone(&clock)),
             retries: Semaphore::new(RETRIES_AT_ONCE),
-            in_flight: in_flight.clone(),
             measuring: tokio::spawn(unanswered.clone().measure()),
             unanswered,
         };
-        let batcher = Batcher::new(store, bus, clock, limits, capacity, in_flight, readiness);
+        let batcher = Batcher::new(store, bus, clock, limits, capacity, readiness);
         let batcher = tokio::spawn(batcher.run(receiver));
         (Self { queue, context: Arc::new(context) }, batcher)
-    }
-
-    /// Counts an open mail transaction as in flight until the guard is dropped, or it has taken long.
-    pub(crate) fn begin_transaction(&self) -> InFlightGuard {
-        self.context.in_flight.begin()
-    }
-
-    /// Whether message data that has so many octets by now is read slowly: it is large, beside small mail.
-    pub(crate) fn reads_slowly(&self, octets: usize) -> bool {
-        SizeClass::of(octets) == SizeClass::Large && self.context.small_mail.is_present()
     }
 
     /// Stores a mail for all of its recipients or for none, and returns when that is certain. Ends `timer`, which
     /// began with the transaction, for its messages.
     pub(crate) async fn deliver(&self, mut mail: ReceivedMail, timer: StageTimer) -> DeliveryOutcome {
-        let DeliveryContext { hostname, reserved, clock, large_mail, small_mail, unanswered, .. } =
-            &*self.context;
+        let DeliveryContext { hostname, reserved, clock, large_mail, unanswered, .. } = &*self.context;
         let _unanswered = unanswered.begin();
         let bytes = mail.data.len();
-        let Ok(permit) = large_mail.acquire_permit(&mail).await else {
-            return DeliveryOutcome::Unavailable;
+        let turn = match large_mail.acquire_turn(&mail).await {
+            Ok(turn) => turn,
+            Err(outcome) => return outcome,
         };
-        let Some(prepared) = prepare(&mut mail, hostname, reserved, clock.now(), small_mail).await else {
+        let Some(prepared) = prepare(&mut mail, hostname, reserved, clock.now()).await else {
             return DeliveryOutcome::Unavailable;
         };
         let recipients = prepared.recipients.len();
         let traced = timer.traced(prepared.recipients.iter().map(|message| message.id));
-        let outcome = self.store(prepared, permit).await;
+        let outcome = self.reserve_and_commit(prepared, turn).await;
         let code = Reply::from(outcome).code();
         timer.end(
             traced,
@@ -154,30 +137,26 @@ impl Delivery {
         outcome
     }
 
-    /// Stores a prepared mail; `permit` is that of a medium or large one, which ends when its data is uploaded.
-    async fn store(&self, prepared: NewMail, permit: Option<LargeMailPermit>) -> DeliveryOutcome {
+    /// Stores a prepared mail; `turn` is that of a medium or large one, which ends when its data is uploaded.
+    async fn reserve_and_commit(&self, prepared: NewMail, turn: Option<Turn<Sender>>) -> DeliveryOutcome {
         let reservations = match self.reserve_shared_inboxes(&prepared).await {
             Ok(reservations) => reservations,
             Err(outcome) => return outcome,
         };
-        let outcome = self.upload_and_commit(prepared, permit).await;
+        let outcome = self.upload_and_commit(prepared, turn).await;
         if outcome != DeliveryOutcome::Stored {
             self.release(reservations);
         }
         outcome
     }
 
-    async fn upload_and_commit(
-        &self,
-        mut prepared: NewMail,
-        permit: Option<LargeMailPermit>,
-    ) -> DeliveryOutcome {
+    async fn upload_and_commit(&self, mut prepared: NewMail, turn: Option<Turn<Sender>>) -> DeliveryOutcome {
         let DeliveryContext { large_mail, .. } = &*self.context;
         let uploaded = match large_mail.upload(&mut prepared, self.context.limits()).await {
             Ok(uploaded) => uploaded,
             Err(outcome) => return outcome,
         };
-        drop(permit);
+        drop(turn);
         let outcome = match self.commit(prepared, false).await {
             BatchOutcome::Final(outcome) => outcome,
             BatchOutcome::OverQuota(mail, inboxes) => self.retry_after_expiry(*mail, &inboxes).await,

@@ -3,9 +3,6 @@
 
 use std::cell::RefCell;
 use std::io::{self, Write as _};
-use std::sync::Arc;
-use std::thread;
-use std::time::Instant;
 
 use jiff::Timestamp;
 use tempmail_model::address::ReservedLocalParts;
@@ -13,13 +10,9 @@ use tempmail_model::id::new_id;
 use tempmail_model::trace::{ReceivedField, for_clause, return_path};
 use tempmail_store::{NewMail, NewMessage, RawData};
 
-use super::size_class::SizeClass;
-use super::small_mail::SmallMail;
+use super::large_mail::SizeClass;
 use super::summary::Summary;
 use crate::smtp::{AcceptedRecipient, ReceivedMail};
-
-/// Bytes of a mail that is not small that are compressed at once, in about a millisecond.
-const PIECE: usize = 512 << 10;
 
 /// zstd's fastest level that halves ordinary mail: written bytes limit the throughput.
 const ZSTD_LEVEL: i32 = 1;
@@ -31,19 +24,17 @@ pub(super) async fn prepare(
     hostname: &str,
     reserved: &ReservedLocalParts,
     now: Timestamp,
-    small_mail: &Arc<SmallMail>,
 ) -> Option<NewMail> {
     let id = new_id(now);
-    let received = ReceivedField::new(&mail.hello, mail.client.address, hostname, mail.protocol, id, now);
+    let received = ReceivedField::new(&mail.hello, mail.peer.address, hostname, mail.protocol, id, now);
     let data = std::mem::take(&mut mail.data);
     let data_len = data.len();
     let field = received.text.clone();
     let (summary, raw) = if SizeClass::of(data_len) == SizeClass::Small {
         (Summary::extract(&data), compress(&field, &data)?)
     } else {
-        let small_mail = Arc::clone(small_mail);
         let prepared = tokio::task::spawn_blocking(move || {
-            Some((Summary::extract(&data), compress_in_pieces(&field, &data, &small_mail).ok()?))
+            Some((Summary::extract(&data), compress_stream(&field, &data).ok()?))
         });
         prepared.await.ok()??
     };
@@ -91,18 +82,12 @@ fn compress(field: &str, data: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// The same for a mail that is not small, with a rest after each piece.
-fn compress_in_pieces(field: &str, data: &[u8], small_mail: &SmallMail) -> io::Result<Vec<u8>> {
+/// The same for a mail that is not small, without a copy of its data.
+fn compress_stream(field: &str, data: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
     encoder.set_pledged_src_size(Some((field.len() + data.len()) as u64))?;
     encoder.write_all(field.as_bytes())?;
-    for piece in data.chunks(PIECE) {
-        let began = Instant::now();
-        encoder.write_all(piece)?;
-        if let Some(rest) = small_mail.rest_after(began.elapsed()) {
-            thread::sleep(rest);
-        }
-    }
+    encoder.write_all(data)?;
     encoder.finish()
 }
 
@@ -113,7 +98,7 @@ mod tests {
 
     use super::*;
     use crate::memory::MemoryBudget;
-    use crate::peer::Client;
+    use crate::smtp::Peer;
 
     fn decompressed(mail: &NewMail) -> Vec<u8> {
         let RawData::Inline(raw) = &mail.raw else { panic!("prepare stores nothing") };
@@ -124,7 +109,7 @@ mod tests {
     async fn counts_the_bytes_that_each_recipient_reads() {
         let now = "2026-11-21T10:00:00Z".parse().unwrap();
         let received = |recipients: &[&str]| ReceivedMail {
-            client: Client { address: "192.0.2.1".parse().unwrap(), peer: None },
+            peer: Peer { address: "192.0.2.1".parse().unwrap(), client: None },
             hello: "client.example".into(),
             protocol: Protocol::Esmtp,
             sender: "s@example.org".into(),
@@ -133,28 +118,19 @@ mod tests {
                 .map(|to| AcceptedRecipient { address: RecipientAddress::parse(to).unwrap(), tenant: None })
                 .collect(),
             data: b"Subject: x\r\n\r\nbody\r\n".to_vec(),
-            memory: MemoryBudget::of(1 << 20).open(None, Vec::new()).unwrap().finish().unwrap().1,
+            memory: MemoryBudget::of(1 << 20).open(None, Vec::new()).unwrap().finish().1,
         };
         let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT);
-        let small_mail = Arc::new(SmallMail::new());
-        let single = prepare(&mut received(&["a@b.example"]), "mx.example", &reserved, now, &small_mail)
-            .await
-            .unwrap();
+        let single = prepare(&mut received(&["a@b.example"]), "mx.example", &reserved, now).await.unwrap();
         let text = decompressed(&single);
         let expected =
             "Return-Path: <s@example.org>\r\n".len() + text.len() + "\r\n\tfor <a@b.example>".len();
         assert_eq!(usize::try_from(single.recipients[0].size).unwrap(), expected);
         assert_eq!(&text[usize::try_from(single.for_clause_offset).unwrap()..][..1], b";");
 
-        let two = prepare(
-            &mut received(&["a@b.example", "c@b.example"]),
-            "mx.example",
-            &reserved,
-            now,
-            &small_mail,
-        )
-        .await
-        .unwrap();
+        let two = prepare(&mut received(&["a@b.example", "c@b.example"]), "mx.example", &reserved, now)
+            .await
+            .unwrap();
         let text = decompressed(&two);
         let expected = "Return-Path: <s@example.org>\r\n".len() + text.len();
         assert!(two.recipients.iter().all(|to| usize::try_from(to.size).unwrap() == expected));

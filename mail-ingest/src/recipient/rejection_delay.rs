@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use tempmail_admission::{Client, ClientNetwork};
 use tokio::time::Instant;
-
-use crate::peer::{Peer, PeerNetwork};
 
 /// The time in which the whole allowance of a peer returns, and that may be used at once.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -21,7 +20,7 @@ const NETWORKS_MAX: usize = 100_000;
 pub(crate) struct RejectionDelay {
     per_minute: u32,
     /// When the whole allowance of a network is available again.
-    available: Mutex<HashMap<PeerNetwork, Instant>>,
+    available: Mutex<HashMap<ClientNetwork, Instant>>,
 }
 
 /// The replies would be delayed for longer than a client waits: they must not be sent.
@@ -39,16 +38,15 @@ impl RejectionDelay {
     ///
     /// # Errors
     /// [`TooManyRejections`]; nothing is counted.
-    pub(crate) fn reserve(&self, peer: Peer, rejections: u32) -> Result<Duration, TooManyRejections> {
+    pub(crate) fn reserve(&self, peer: Client, rejections: u32) -> Result<Duration, TooManyRejections> {
         let now = Instant::now();
         let mut available = self.available.lock().unwrap_or_else(PoisonError::into_inner);
-        let after = |(network, times): (PeerNetwork, usize)| {
-            let times = u32::try_from(times).unwrap_or(u32::MAX);
+        let after = |(network, times): (ClientNetwork, u32)| {
             let time = WINDOW.saturating_mul(rejections) / self.per_minute.saturating_mul(times);
             let before = available.get(&network).copied().unwrap_or(now);
             (network, before.max(now) + time)
         };
-        let reserved: Vec<(PeerNetwork, Instant)> = peer.networks().map(after).collect();
+        let reserved: Vec<(ClientNetwork, Instant)> = peer.networks().map(after).collect();
         let longest = reserved.iter().map(|(_, at)| at.duration_since(now)).max().unwrap_or_default();
         let delay = longest.saturating_sub(WINDOW);
         if delay > DELAY_MAX {
@@ -63,7 +61,7 @@ impl RejectionDelay {
 }
 
 /// Removes the networks that owe nothing and, if those are few, half of the others.
-fn forget(available: &mut HashMap<PeerNetwork, Instant>, now: Instant) {
+fn forget(available: &mut HashMap<ClientNetwork, Instant>, now: Instant) {
     available.retain(|_, at| *at > now);
     if available.len() > NETWORKS_MAX / 2 {
         let mut all: Vec<Instant> = available.values().copied().collect();
@@ -78,8 +76,8 @@ fn forget(available: &mut HashMap<PeerNetwork, Instant>, now: Instant) {
 mod tests {
     use super::*;
 
-    fn peer(address: &str) -> Peer {
-        Peer::new(address.parse().unwrap())
+    fn peer(address: &str) -> Client {
+        Client::Address(address.parse().unwrap())
     }
 
     #[tokio::test(start_paused = true)]
@@ -113,7 +111,7 @@ mod tests {
     async fn remembers_a_bounded_number_of_networks() {
         let delay = RejectionDelay::new(60);
         for number in 0..u32::try_from(NETWORKS_MAX).unwrap() + 10 {
-            delay.reserve(Peer::new(std::net::Ipv4Addr::from_bits(number).into()), 1).unwrap();
+            delay.reserve(Client::Address(std::net::Ipv4Addr::from_bits(number).into()), 1).unwrap();
         }
         assert!(delay.available.lock().unwrap().len() <= NETWORKS_MAX);
     }

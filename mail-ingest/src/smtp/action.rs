@@ -1,7 +1,6 @@
 //! What a session requests from its connection.
 
-use super::mail::ReceivedMail;
-use super::recipient::PendingRecipient;
+use super::transaction::{PendingRecipient, ReceivedMail};
 
 /// The result of [`Session::feed`](super::Session::feed).
 #[derive(Debug)]

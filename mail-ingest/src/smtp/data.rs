@@ -8,7 +8,7 @@ mod tests;
 use memchr::memchr2;
 
 use super::reply::{self, Reply};
-use crate::memory::{MemoryError, MemoryPermit, MessageBuffer};
+use crate::memory::{MemoryError, MessageBuffer, MessageMemory};
 
 /// Maximum octets of a line without its CRLF, unless any line is taken.
 const LINE_MAX: u64 = 64 << 10;
@@ -117,11 +117,6 @@ impl MessageData {
         }
     }
 
-    /// Octets received so far, including discarded ones.
-    pub(super) fn octets(&self) -> u64 {
-        self.octets
-    }
-
     /// The reply that rejects the message for an error found so far.
     pub(super) fn error_reply(&self) -> Option<Reply> {
         let DataErrors { bare_line_end, long_line, too_big, header_too_big, no_memory } = self.errors;
@@ -138,16 +133,16 @@ impl MessageData {
         }
     }
 
-    /// The data without stuffed dots and terminator, and its permit of the memory budget.
+    /// The data without stuffed dots and terminator, and its memory.
     ///
     /// # Errors
     /// The reply that rejects the message.
-    pub(super) fn finish(mut self) -> Result<(Vec<u8>, MemoryPermit), Reply> {
+    pub(super) fn finish(mut self) -> Result<(Vec<u8>, MessageMemory), Reply> {
         if self.position == LinePosition::Cr {
             self.bare_cr();
         }
         match (self.error_reply(), self.buffer) {
-            (None, Some(buffer)) => Ok(buffer.finish()?),
+            (None, Some(buffer)) => Ok(buffer.finish()),
             (reply, _) => Err(reply.unwrap_or(reply::NO_MEMORY)),
         }
     }

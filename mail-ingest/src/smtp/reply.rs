@@ -1,7 +1,6 @@
 //! Replies. Each is a fixed text, so no reply repeats what the client sent.
 
-use super::mail::DeliveryOutcome;
-use super::recipient::RecipientRejection;
+use super::transaction::{DeliveryOutcome, RecipientRejection};
 use crate::memory::MemoryError;
 
 /// A reply of one line without its CRLF: code, enhanced code (RFC 2034; not in the greeting and
@@ -15,7 +14,7 @@ impl Reply {
         &self.0[..3]
     }
 
-    /// Whether it is a permanent rejection (5yz), which counts towards `smtp.max_errors`.
+    /// Whether it is a permanent rejection (5yz), which counts towards the errors of a session.
     pub(crate) fn is_permanent(self) -> bool {
         self.0.starts_with('5')
     }
@@ -27,7 +26,7 @@ impl Reply {
             TOO_SLOW => "data_rate",
             TRANSACTION_TOO_LONG => "transaction_time",
             SESSION_TOO_LONG => "session_time",
-            SESSION_DISPLACED => "displaced_session",
+            SESSION_REPLACED => "idle_session",
             TOO_MANY_CONNECTIONS => "connections",
             TOO_MANY_PEER_CONNECTIONS => "peer_connections",
             TOO_MANY_ERRORS => "errors",
@@ -37,7 +36,7 @@ impl Reply {
             NO_MEMORY => "memory",
             NO_PEER_MEMORY => "peer_memory",
             NO_TENANT_MEMORY => "tenant_memory",
-            MESSAGE_DISCARDED => "discarded_message",
+            TOO_MANY_LARGE => "large_messages",
             _ => return None,
         })
     }
@@ -87,7 +86,7 @@ replies! {
     /// DATA.
     START_DATA = "354 End data with <CR><LF>.<CR><LF>";
 
-    /// More errors than `smtp.max_errors`.
+    /// More errors than a session may have.
     TOO_MANY_ERRORS = "421 4.7.0 Too many errors, closing";
     /// The client was silent for too long.
     TIMEOUT = "421 4.4.2 Timeout, closing";
@@ -95,26 +94,28 @@ replies! {
     TOO_SLOW = "421 4.4.2 Data arrives too slowly, closing";
     /// The process is draining.
     DRAINING = "421 4.3.2 Shutting down, connect again";
-    /// `smtp.transaction_seconds` have passed since MAIL.
+    /// The time of a transaction has passed since MAIL.
     TRANSACTION_TOO_LONG = "421 4.4.2 The mail transaction takes too long, closing";
-    /// `smtp.session_seconds` have passed.
+    /// The time of a session has passed.
     SESSION_TOO_LONG = "421 4.4.2 The session takes too long, connect again";
-    /// A limit of connections is reached, and this session was idle.
-    SESSION_DISPLACED = "421 4.7.0 Closing in favor of another connection, connect again";
+    /// `smtp.connections_per_peer` is reached, and this session of the peer was idle for longest.
+    SESSION_REPLACED = "421 4.7.0 Closing in favor of another connection from your network, connect again";
     /// `smtp.connections` is reached.
     TOO_MANY_CONNECTIONS = "421 4.7.0 Too many connections, try again later";
     /// `smtp.connections_per_peer` is reached.
     TOO_MANY_PEER_CONNECTIONS = "421 4.7.0 Too many connections from your network, close some of them";
     /// More recipients that do not exist than `smtp.unknown_recipients_per_minute`.
     TOO_MANY_UNKNOWN = "421 4.7.0 Too many unknown recipients from your network, try again later";
-    /// `smtp.tenant_…_per_peer`, `smtp.address_…_per_peer`.
+    /// `smtp.tenant_messages_per_minute_per_peer`, `smtp.address_messages_per_minute_per_peer`, or the octets an hour.
     PEER_RATE = "450 4.7.1 Too much mail from your network to this recipient, try again later";
-    /// `smtp.tenant_…`, `smtp.address_…`.
+    /// `smtp.tenant_messages_per_minute`, `smtp.address_messages_per_minute`.
     TOTAL_RATE = "450 4.2.1 This recipient is receiving too much mail, try again later";
     /// Plain text after STARTTLS may have been injected (CVE-2011-0411).
     DATA_AFTER_STARTTLS = "421 4.7.0 Data sent after STARTTLS and before the TLS handshake, closing";
     /// Postgres is unavailable.
     UNAVAILABLE = "451 4.3.0 Storage is not available, try again later";
+    /// There was no turn to store a large message.
+    TOO_MANY_LARGE = "451 4.3.2 Too many large messages in progress, try again later";
     /// A recipient was removed between RCPT and the end of data.
     RECIPIENTS_CHANGED = "451 4.2.1 A recipient is no longer served, try again";
     /// DATA, BDAT if no RCPT was accepted, and one was rejected for now only.
@@ -129,8 +130,6 @@ replies! {
     NO_PEER_MEMORY = "452 4.3.1 Too many messages in progress from your network, try again later";
     /// `smtp.memory_bytes_per_tenant` is exceeded.
     NO_TENANT_MEMORY = "452 4.3.1 Too many messages in progress to these recipients, try again later";
-    /// The incomplete message was discarded, since its peer has the most of a limit that others need.
-    MESSAGE_DISCARDED = "452 4.3.1 The incomplete message was discarded, there are too many; try again later";
     /// More recipients than RCPTMAX.
     TOO_MANY_RECIPIENTS = "452 4.5.3 Too many recipients, send the rest in another transaction";
 
@@ -238,7 +237,6 @@ impl From<MemoryError> for Reply {
             MemoryError::Process => NO_MEMORY,
             MemoryError::Peer => NO_PEER_MEMORY,
             MemoryError::Tenant => NO_TENANT_MEMORY,
-            MemoryError::Discarded => MESSAGE_DISCARDED,
         }
     }
 }
@@ -248,6 +246,7 @@ impl From<DeliveryOutcome> for Reply {
         match outcome {
             DeliveryOutcome::Stored => STORED,
             DeliveryOutcome::Unavailable => UNAVAILABLE,
+            DeliveryOutcome::Busy => TOO_MANY_LARGE,
             DeliveryOutcome::OverQuota => MAILBOX_FULL,
             DeliveryOutcome::StoreFull => STORE_FULL,
             DeliveryOutcome::PeerRate => PEER_RATE,

@@ -15,13 +15,12 @@ use super::action::{Action, AwaitedInput, Step};
 use super::auth::Awaited;
 use super::command::{self as command_line, Command};
 use super::data::MessageData;
-use super::mail::DeliveryOutcome;
-use super::recipient::{AcceptedRecipient, PendingRecipient, RecipientRejection};
 use super::reply::{self, Reply};
 use super::settings::SessionSettings;
-use super::transaction::Transaction;
+use super::transaction::{
+    AcceptedRecipient, DeliveryOutcome, Peer, PendingRecipient, RecipientRejection, Transaction,
+};
 use crate::memory::TenantKey;
-use crate::peer::Client;
 
 /// Octets of replies that have to be sent before more commands are handled.
 const REPLIES_MAX: usize = 4 << 10;
@@ -58,7 +57,7 @@ struct Chunk {
 #[derive(Debug)]
 pub(crate) struct Session {
     settings: Arc<SessionSettings>,
-    client: Client,
+    peer: Peer,
     tls: bool,
     state: SessionState,
     /// Whether AUTH has succeeded.
@@ -81,10 +80,10 @@ pub(crate) struct Session {
 
 impl Session {
     /// A session at its start, or at its restart after a TLS handshake.
-    pub(crate) fn new(settings: Arc<SessionSettings>, client: Client, tls: bool) -> Self {
+    pub(crate) fn new(settings: Arc<SessionSettings>, peer: Peer, tls: bool) -> Self {
         Self {
             settings,
-            client,
+            peer,
             tls,
             state: SessionState::Command,
             authenticated: false,
@@ -128,27 +127,6 @@ impl Session {
     pub(crate) fn awaited_input(&self) -> AwaitedInput {
         let in_data = matches!(self.state, SessionState::Data(_) | SessionState::Chunk(_));
         AwaitedInput { completed: self.completed, data: in_data.then_some(self.data_octets) }
-    }
-
-    /// Octets of the message that it receives, so far; 0 if it receives none.
-    pub(crate) fn message_octets(&self) -> usize {
-        let message = match &self.state {
-            SessionState::Data(message) => Some(message),
-            SessionState::Chunk(chunk) => chunk.message.as_ref().ok(),
-            _ => None,
-        };
-        message.map_or(0, |message| usize::try_from(message.octets()).unwrap_or(usize::MAX))
-    }
-
-    /// Whether it waits for message data that it will reject.
-    pub(crate) fn discards_data(&self) -> bool {
-        match &self.state {
-            SessionState::Data(message) => message.error_reply().is_some(),
-            SessionState::Chunk(chunk) => {
-                chunk.message.as_ref().map_or(true, |message| message.error_reply().is_some())
-            }
-            _ => false,
-        }
     }
 
     /// Whether the session was closed after too many errors.
@@ -294,7 +272,7 @@ impl Session {
     /// # Errors
     /// The reply that there is no memory.
     fn open_message(&self, tenants: Vec<TenantKey>) -> Result<MessageData, Reply> {
-        let buffer = self.settings.memory.open(self.client.peer, tenants)?;
+        let buffer = self.settings.memory.open(self.peer.client, tenants)?;
         Ok(MessageData::begin(self.settings.data, buffer))
     }
 

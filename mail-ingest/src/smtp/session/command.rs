@@ -5,10 +5,9 @@ use tempmail_model::address::AddressError;
 use super::{Chunk, Session, SessionState};
 use crate::smtp::action::Action;
 use crate::smtp::command::{self as command_line, Command, MailCommand};
-use crate::smtp::recipient::PendingRecipient;
 use crate::smtp::reply::{self, Reply};
 use crate::smtp::settings::SessionSettings;
-use crate::smtp::transaction::Transaction;
+use crate::smtp::transaction::{PendingRecipient, Transaction};
 
 impl Session {
     /// Handles a command line without its CRLF. `is_last_input`: the client has sent nothing after

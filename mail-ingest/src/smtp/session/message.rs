@@ -5,8 +5,8 @@ use tempmail_model::trace::Protocol;
 use super::{Session, SessionState};
 use crate::smtp::action::Action;
 use crate::smtp::data::MessageData;
-use crate::smtp::mail::ReceivedMail;
 use crate::smtp::reply::{self, Reply};
+use crate::smtp::transaction::ReceivedMail;
 
 impl Session {
     /// The reply to DATA, after which a message may follow.
@@ -109,7 +109,7 @@ impl Session {
         };
         self.state = SessionState::Delivering;
         Some(Action::Deliver(Box::new(ReceivedMail {
-            client: self.client,
+            peer: self.peer,
             hello: hello.clone(),
             protocol,
             sender: transaction.sender,

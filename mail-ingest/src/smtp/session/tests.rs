@@ -8,14 +8,14 @@ use tempmail_model::trace::Protocol;
 
 use super::Session;
 use crate::memory::MemoryBudget;
-use crate::peer::Client;
 use crate::smtp::action::Action;
 use crate::smtp::command::LINE_MAX;
 use crate::smtp::data::DataLimits;
-use crate::smtp::mail::{DeliveryOutcome, ReceivedMail};
-use crate::smtp::recipient::{AcceptedRecipient, PendingRecipient, RecipientRejection};
 use crate::smtp::reply::{self, Reply};
 use crate::smtp::settings::SessionSettings;
+use crate::smtp::transaction::{
+    AcceptedRecipient, DeliveryOutcome, Peer, PendingRecipient, ReceivedMail, RecipientRejection,
+};
 
 const HELLO: &str = "EHLO client.example\r\n";
 
@@ -37,11 +37,11 @@ fn settings() -> SessionSettings {
 }
 
 fn session(settings: SessionSettings) -> Session {
-    Session::new(Arc::new(settings), client(), false)
+    Session::new(Arc::new(settings), peer(), false)
 }
 
-fn client() -> Client {
-    Client { address: "192.0.2.1".parse().unwrap(), peer: None }
+fn peer() -> Peer {
+    Peer { address: "192.0.2.1".parse().unwrap(), client: None }
 }
 
 /// Recipients of the tests: `no…` is unknown, `later` can't be looked up, all others exist.
@@ -158,7 +158,7 @@ fn lists_extensions_after_ehlo() {
         "250-mx.example\r\n250-PIPELINING\r\n250-SIZE 10000\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n\
          250-CHUNKING\r\n250-ENHANCEDSTATUSCODES\r\n250-STARTTLS\r\n250 LIMITS RCPTMAX=5\r\n"
     );
-    let mut after_tls = Session::new(Arc::new(settings()), client(), true);
+    let mut after_tls = Session::new(Arc::new(settings()), peer(), true);
     let text = String::from_utf8(run(&mut after_tls, [HELLO.as_bytes()]).out).unwrap();
     assert!(!text.contains("STARTTLS"));
     assert_eq!(run(&mut after_tls, [&b"STARTTLS\r\n"[..]]).codes(), ["503 5.5.1"]);
@@ -406,20 +406,14 @@ fn numbers_mail_transactions() {
 }
 
 #[test]
-fn defers_a_message_that_was_discarded_for_others() {
-    let peer = |address: &str| Some(crate::peer::Peer::new(address.parse().unwrap()));
-    let settings = Arc::new(SessionSettings { memory: MemoryBudget::of(10_000), ..settings() });
-    let mut session =
-        Session::new(Arc::clone(&settings), Client { peer: peer("192.0.2.1"), ..client() }, false);
+fn defers_a_message_that_finds_no_memory() {
+    let mut session = session(SessionSettings { memory: MemoryBudget::of(10_000), ..settings() });
     let begin = "EHLO a\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\nBDAT 9000\r\n";
-    let parked = format!("{begin}\r\n{}x", "x\r\n".repeat(2_999));
-    assert_eq!(run(&mut session, [parked.as_bytes()]).codes()[3..], ["250 2.0.0"]);
-    let other = settings.memory.open(peer("192.0.2.2"), Vec::new());
-    assert!(other.is_ok());
-    let transcript = run(&mut session, [&b"BDAT 2 LAST\r\n\r\nNOOP\r\n"[..]]);
-    assert_eq!(transcript.codes(), ["452 4.3.1", "250 2.0.0"]);
+    let large = format!("{begin}\r\n{}xNOOP\r\n", "x\r\n".repeat(2_999));
+    let transcript = run(&mut session, [large.as_bytes()]);
+    assert_eq!(transcript.codes()[3..], ["452 4.3.1", "250 2.0.0"]);
     let replies: Vec<Reply> = session.take_refusals();
-    assert_eq!(replies, [reply::MESSAGE_DISCARDED]);
+    assert_eq!(replies, [reply::NO_TENANT_MEMORY]);
 }
 
 /// Lines of a script, valid and invalid.
