@@ -3,14 +3,12 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are this program's output")]
 
-mod attack;
 mod environment;
 mod growth;
 mod http;
 mod load;
 mod mail;
 mod measure;
-mod neighbours;
 mod operator;
 mod postgres;
 mod process;
@@ -49,10 +47,6 @@ enum Benchmark {
     Webhooks(webhooks::Webhooks),
     /// Many CustomDomains in a real API server: first checks, memory, writes at rest, checks within the interval
     Operator(operator::OperatorArgs),
-    /// Probe mails beside a tenant that deletes by tag, and beside a client that sends large mails
-    Neighbours(neighbours::Neighbours),
-    /// A well-behaved client beside attacks, and beside a spinner that takes the attackers' processor time
-    Attack(attack::AttackArgs),
     /// Only the load generator, against a running server
     Load(load::SmtpLoad),
     /// Postgres alone: one-row transactions and batches, with the settings of `tempmail up`
@@ -92,8 +86,6 @@ async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::SignIn(sign_in) => sign_in.run().await,
         Benchmark::Webhooks(webhooks) => webhooks.run().await,
         Benchmark::Operator(operator) => operator.run().await,
-        Benchmark::Neighbours(neighbours) => neighbours.run().await,
-        Benchmark::Attack(attack) => attack.run().await,
         Benchmark::Load(load) => {
             println!("{}", load.run().await?);
             Ok(())

@@ -2,7 +2,6 @@
 //! clients. Tests assert on what a client sees, or on rows of the database, never on internals.
 
 pub mod app;
-pub mod attack;
 pub mod binary;
 pub mod browser;
 pub mod command;

@@ -1,3 +1,5 @@
-//! Nobody disturbs another: a client of one tenant, beside attacks of another.
+//! Nobody disturbs another: a client of one tenant is served beside attacks of another, and memory stays bounded.
 
+mod attacker;
 mod chaos;
+mod victim;
