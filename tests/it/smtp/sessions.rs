@@ -27,23 +27,23 @@ async fn idle_sessions_of_a_peer_give_way_to_another_of_its_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_of_one_peer_give_way_to_another_peer() {
+async fn one_more_peer_finds_room_beside_peers_that_hold_all_that_they_may() {
     let app = app_with_peers(|config| {
-        config.smtp.connections = 22;
-        config.smtp.idle_seconds = 3_600;
+        config.smtp.connections = 12;
+        config.smtp.connections_per_peer = 2;
     })
     .await;
     let mut held = Vec::new();
-    for _ in 0..22 {
-        let mut client = session(&app, "203.0.113.1").await;
-        client.expect_positive("NOOP").await;
-        held.push(client);
+    for peer in ["203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4"] {
+        held.push(session(&app, peer).await);
+        held.push(session(&app, peer).await);
     }
-    for _ in 0..5 {
-        assert_eq!(send_from(&app, "203.0.113.2", "a@inbox.localhost").await.code, 250);
-    }
-    let mut more = SmtpClient::connect_from(app.smtp(), "203.0.113.2").await;
+    assert_eq!(send_from(&app, "203.0.113.9", "a@inbox.localhost").await.code, 250);
+    let mut more = SmtpClient::connect_from(app.smtp(), "203.0.113.10").await;
     assert_eq!(more.reply().await.code, 220);
+    for client in &mut held {
+        client.expect_positive("NOOP").await;
+    }
 }
 
 #[tokio::test]
