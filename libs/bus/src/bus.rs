@@ -33,7 +33,17 @@ pub trait Bus: Debug + Send + Sync {
     fn acquire(&self, key: PermitKey, max: usize) -> BoxFuture<'_, Option<Permit>>;
 
     /// Counts one request under `key`, unless that would exceed the limit.
-    fn check_rate<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision>;
+    fn check_rate<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision> {
+        let decided = self.check_rates(vec![(limit, key)]);
+        async { decided.await.expect("one is counted") }.boxed()
+    }
+
+    /// Counts one request under each of these keys, unless that would exceed the limit of one: the decision for that, or
+    /// else for the first; `None` without any. Those after one that is exceeded do not count it.
+    fn check_rates<'a>(
+        &'a self,
+        counted: Vec<(&'a RateLimit, RateKey)>,
+    ) -> BoxFuture<'a, Option<RateDecision>>;
 
     /// Counts one failure under `key` in advance; [`Attempt::uncount`] takes it back.
     ///

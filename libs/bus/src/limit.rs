@@ -99,8 +99,8 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// A limit of `limit` requests (0 counts as 1) in each `window`, which is not zero. `name` is unique
-    /// among the limits of an installation.
+    /// A limit of `limit` requests (0 counts as 1) in each `window`, which is not zero. Limits of an installation have
+    /// different names, or different keys.
     pub fn new(name: &'static str, limit: u32, window: Duration) -> Self {
         let limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
         let quota = Quota::with_period((window / limit.get()).max(Duration::from_nanos(1)))
@@ -173,6 +173,19 @@ impl RateLimit {
     }
 }
 
+/// Counts one request under each of these keys in this process only; see [`Bus::check_rates`](crate::Bus::check_rates).
+pub(crate) fn check_all(counted: &[(&RateLimit, RateKey)]) -> Option<RateDecision> {
+    let mut first = None;
+    for (limit, key) in counted {
+        let decision = limit.check(*key);
+        if !decision.allowed {
+            return Some(decision);
+        }
+        first = first.or(Some(decision));
+    }
+    first
+}
+
 /// A limit of failures by key, within a window that begins with the first of them. Memory: 100,000 keys at
 /// most. Clones share their counts.
 #[derive(Debug, Clone)]
@@ -190,8 +203,8 @@ struct FailureWindow {
 }
 
 impl FailureLimit {
-    /// `max_failures` within a `window` that begins with the first failure. `name` is unique among the limits
-    /// of an installation.
+    /// `max_failures` within a `window` that begins with the first failure. Limits of an installation have different
+    /// names, or different keys.
     pub fn new(name: &'static str, max_failures: u32, window: Duration) -> Self {
         Self { name, max_failures, window, windows: Arc::default() }
     }

@@ -9,7 +9,7 @@ use tempmail_model::message::Arrival;
 use tokio::sync::broadcast;
 
 use crate::bus::{ArrivalReceiver, Bus};
-use crate::limit::{Attempt, FailureLimit, RateDecision, RateKey, RateLimit};
+use crate::limit::{Attempt, FailureLimit, RateDecision, RateKey, RateLimit, check_all};
 use crate::permit::{LocalPermit, Permit, PermitKey, PermitPool};
 
 /// Batches that a subscriber may be behind before it loses the oldest and has to repair.
@@ -25,7 +25,7 @@ pub struct LocalBus {
 impl LocalBus {
     /// A bus without subscribers, and with every permit available.
     pub fn new() -> Self {
-        Self { arrivals: broadcast::Sender::new(ARRIVALS_BEHIND), permits: PermitPool::default() }
+        Self { arrivals: broadcast::Sender::new(ARRIVALS_BEHIND), permits: PermitPool::new() }
     }
 
     /// Sends a batch, which may be empty, to subscribers.
@@ -61,8 +61,11 @@ impl Bus for LocalBus {
         ready(self.try_acquire(key, max).map(Permit::new)).boxed()
     }
 
-    fn check_rate<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision> {
-        ready(limit.check(key)).boxed()
+    fn check_rates<'a>(
+        &'a self,
+        counted: Vec<(&'a RateLimit, RateKey)>,
+    ) -> BoxFuture<'a, Option<RateDecision>> {
+        ready(check_all(&counted)).boxed()
     }
 
     fn begin_attempt<'a>(

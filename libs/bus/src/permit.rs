@@ -1,12 +1,10 @@
 //! Concurrency permits: how many long-polls, streams and sockets may be open under one key.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
+use tempmail_admission::{Holder, Share, Shares};
 use uuid::Uuid;
 
 /// What is counted, and for whom.
@@ -50,47 +48,29 @@ impl Permit {
     }
 }
 
-/// The permits in use by this process. Keys without one take no memory.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PermitPool {
-    in_use: Arc<Mutex<HashMap<PermitKey, usize>>>,
-}
+/// The permits in use by this process.
+#[derive(Debug, Clone)]
+pub(crate) struct PermitPool(Shares<PermitKey>);
 
 impl PermitPool {
+    pub(crate) fn new() -> Self {
+        Self(Shares::new(usize::MAX))
+    }
+
+    /// One of `max` permits, at least one, of a key.
     pub(crate) fn try_acquire(&self, key: PermitKey, max: usize) -> Option<LocalPermit> {
-        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
-        match in_use.entry(key) {
-            Entry::Occupied(entry) if *entry.get() >= max => return None,
-            Entry::Vacant(_) if max == 0 => return None,
-            entry => *entry.or_insert(0) += 1,
-        }
-        Some(LocalPermit { key, pool: self.clone() })
+        self.0.try_acquire([Holder { key, cap: max }], 1).ok().map(LocalPermit)
     }
 }
 
 /// A permit of this process, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct LocalPermit {
-    key: PermitKey,
-    pool: PermitPool,
-}
+pub(crate) struct LocalPermit(Share<PermitKey>);
 
 impl AcquiredPermit for LocalPermit {
     fn release(self: Box<Self>) -> BoxFuture<'static, ()> {
-        drop(self);
+        drop(self.0);
         ready(()).boxed()
-    }
-}
-
-impl Drop for LocalPermit {
-    fn drop(&mut self) {
-        let mut in_use = self.pool.in_use.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Entry::Occupied(mut entry) = in_use.entry(self.key) {
-            *entry.get_mut() -= 1;
-            if *entry.get() == 0 {
-                entry.remove();
-            }
-        }
     }
 }
 
@@ -100,7 +80,7 @@ mod tests {
 
     #[test]
     fn releases_a_permit_that_is_dropped() {
-        let pool = PermitPool::default();
+        let pool = PermitPool::new();
         let key = PermitKey::AddressWaits { tenant: Uuid::from_u128(1), address: Uuid::from_u128(2) };
         let first = pool.try_acquire(key, 2);
         let second = pool.try_acquire(key, 2);
@@ -108,18 +88,15 @@ mod tests {
         assert!(pool.try_acquire(key, 2).is_none());
         drop(first);
         assert!(pool.try_acquire(key, 2).is_some());
-        drop(second);
-        assert!(pool.in_use.lock().unwrap().is_empty());
     }
 
     #[test]
     fn counts_each_key_by_itself() {
-        let pool = PermitPool::default();
+        let pool = PermitPool::new();
         let id = Uuid::from_u128(1);
         let _wait = pool.try_acquire(PermitKey::TokenWaits(id), 1).unwrap();
         let _stream = pool.try_acquire(PermitKey::TokenStreams(id), 1).unwrap();
         let _address = pool.try_acquire(PermitKey::AddressWaits { tenant: id, address: id }, 1).unwrap();
         assert!(pool.try_acquire(PermitKey::TokenWaits(id), 1).is_none());
-        assert!(pool.try_acquire(PermitKey::TokenWaits(Uuid::from_u128(2)), 0).is_none());
     }
 }

@@ -34,7 +34,7 @@ use self::connection::Connection;
 use self::permit_session::{PermitClient, PermitSession, RedisPermit};
 use self::scripts::{COUNT_FAILURE, COUNT_REQUEST, RedisKeys, UNCOUNT_FAILURE};
 use crate::bus::{ArrivalReceiver, Bus};
-use crate::limit::{Attempt, FailureLimit, RateDecision, RateKey, RateLimit};
+use crate::limit::{Attempt, FailureLimit, RateDecision, RateKey, RateLimit, check_all};
 use crate::local::LocalBus;
 use crate::permit::{AcquiredPermit, LocalPermit, Permit, PermitKey};
 
@@ -95,10 +95,15 @@ impl RedisBus {
     }
 
     /// Counts a request in Redis; `None` if it is unavailable.
-    async fn count_request(&self, limit: &RateLimit, key: RateKey) -> Option<RateDecision> {
-        let mut command = COUNT_REQUEST.run(&[&self.keys.rate(limit.name(), key)]);
-        command.arg(microseconds(limit.period()).max(1)).arg(limit.limit());
-        let (allowed, remaining, wait): (bool, u32, u64) = self.commands.query(command).await?;
+    async fn count_request(&self, counted: &[(&RateLimit, RateKey)]) -> Option<RateDecision> {
+        let keys: Vec<_> = counted.iter().map(|(limit, key)| self.keys.rate(limit.name(), *key)).collect();
+        let mut command = COUNT_REQUEST.run(&keys.iter().map(String::as_str).collect::<Vec<_>>());
+        for (limit, _) in counted {
+            command.arg(microseconds(limit.period()).max(1)).arg(limit.limit());
+        }
+        let (decided_by, allowed, remaining, wait): (usize, bool, u32, u64) =
+            self.commands.query(command).await?;
+        let (limit, _) = counted.get(decided_by)?;
         Some(limit.decision(allowed, remaining, Duration::from_micros(wait)))
     }
 
@@ -147,13 +152,16 @@ impl Bus for RedisBus {
         .boxed()
     }
 
-    fn check_rate<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision> {
+    fn check_rates<'a>(
+        &'a self,
+        counted: Vec<(&'a RateLimit, RateKey)>,
+    ) -> BoxFuture<'a, Option<RateDecision>> {
         async move {
-            let local = limit.check(key);
+            let local = check_all(&counted)?;
             if !local.allowed {
-                return local;
+                return Some(local);
             }
-            self.count_request(limit, key).await.unwrap_or(local)
+            Some(self.count_request(&counted).await.unwrap_or(local))
         }
         .boxed()
     }
