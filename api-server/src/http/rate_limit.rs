@@ -13,6 +13,7 @@ use tempmail_bus::{RateDecision, RateLimit, SharedBus};
 use tempmail_model::limits::{Limits, TENANT_CHANGES_WINDOW};
 use uuid::Uuid;
 
+use self::per_network::PerNetwork;
 use self::refused::RefusedRequests;
 use self::sign_in::SignInLimits;
 use super::client::Client;
@@ -26,12 +27,12 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// All limits of one API server, shared with the other servers over the bus; their memory is bounded.
 pub(crate) struct RequestLimits {
     bus: SharedBus,
-    public: RateLimit,
+    public: PerNetwork<RateLimit>,
     mailboxes: RateLimit,
     tokens: RateLimit,
     minted_tokens: RateLimit,
     pro_tokens: RateLimit,
-    free_mailboxes: RateLimit,
+    free_mailboxes: PerNetwork<RateLimit>,
     password_resets: RateLimit,
     changes: RateLimit,
     sign_ins: SignInLimits,
@@ -41,14 +42,17 @@ pub(crate) struct RequestLimits {
 impl RequestLimits {
     pub(crate) fn new(bus: SharedBus, limits: &Limits) -> Self {
         let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
+        let by_client = |name, limit: u32, window| {
+            PerNetwork::new(|times| RateLimit::new(name, limit.saturating_mul(times), window))
+        };
         Self {
             bus,
-            public: RateLimit::new("api", limits.api_per_second, second),
+            public: by_client("api", limits.api_per_second, second),
             mailboxes: RateLimit::new("mailbox", limits.api_per_second, second),
             tokens: RateLimit::new("v1", limits.v1_per_second, second),
             minted_tokens: RateLimit::new("minted", limits.minted_per_second, second),
             pro_tokens: RateLimit::new("pro", limits.pro_per_second, second),
-            free_mailboxes: RateLimit::new("free-mailboxes", limits.free_mailboxes_per_hour, hour),
+            free_mailboxes: by_client("free-mailboxes", limits.free_mailboxes_per_hour, hour),
             password_resets: RateLimit::new("password-resets", limits.password_resets_per_minute, MINUTE),
             changes: RateLimit::new("changes", limits.tenant_changes, TENANT_CHANGES_WINDOW),
             sign_ins: SignInLimits::new(limits),
@@ -128,11 +132,9 @@ impl RequestLimits {
         self.sign_ins.begin(&self.bus, address, client).await
     }
 
-    async fn count_for_client(&self, limit: &RateLimit, client: Client) -> Option<RateDecision> {
-        if client.unlimited {
-            return None;
-        }
-        Some(self.bus.check_rate(limit, client.origin.narrowest().into()).await)
+    async fn count_for_client(&self, limits: &PerNetwork<RateLimit>, client: Client) -> Option<RateDecision> {
+        let counted = limits.of(client).map(|(limit, network)| (limit, network.into())).collect();
+        self.bus.check_rates(counted).await
     }
 }
 
@@ -205,6 +207,24 @@ mod tests {
             // Given back in the background.
             tokio::task::yield_now().await;
         }
+    }
+
+    #[tokio::test]
+    async fn counts_each_network_of_a_client() {
+        let limits = RequestLimits::new(
+            Arc::new(LocalBus::new()),
+            &Limits { free_mailboxes_per_hour: 2, sign_in_failures: 2, ..Limits::default() },
+        );
+        // Each in a /64 of its own: six /56 of one /48.
+        let clients = (0..12).map(|n| client(&format!("2001:db8:0:{:x}::1", 0x80 * n)));
+        let (mut made, mut attempted) = (0, 0);
+        for client in clients.flat_map(|client| [client; 3]) {
+            made += u32::from(limits.count_free_mailbox(client).await.unwrap().allowed);
+            let attempt = limits.begin_sign_in("a@b.example", client).await;
+            attempted += u32::from(attempt.map(SignInAttempt::keep).is_ok());
+        }
+        assert_eq!((made, attempted), (8, 8), "four times what one client may");
+        assert!(limits.count_free_mailbox(client("2001:db8:1::1")).await.unwrap().allowed);
     }
 
     /// Of 200 sign-ins of a client that fail, each to another address, how many are attempted.

@@ -117,8 +117,9 @@ async fn takes_the_rightmost_untrusted_forwarded_address_as_the_client() {
     assert_limited(&attempt("198.51.100.7, 203.0.113.1").await);
     assert_limited(&attempt("198.51.100.7, 203.0.113.1, 127.0.0.1").await);
     attempt("203.0.113.2").await.assert_api_error(401, "invalid_credentials");
-    // IPv6 counts by /64.
+    // Of IPv6 a /64 has the limit, and the /56 around it twice as much.
     attempt("2001:db8:1:1::1").await.assert_api_error(401, "invalid_credentials");
     assert_limited(&attempt("2001:db8:1:1:ffff::2").await);
     attempt("2001:db8:1:2::1").await.assert_api_error(401, "invalid_credentials");
+    assert_limited(&attempt("2001:db8:1:3::1").await);
 }

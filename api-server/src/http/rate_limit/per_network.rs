@@ -11,9 +11,9 @@ const TIMES: [u32; 3] = [1, 2, 4];
 pub(super) struct PerNetwork<L>([L; 3]);
 
 impl<L> PerNetwork<L> {
-    /// With the limit that `limit` makes of how much a network may have.
-    pub(super) fn new(of_one: u32, limit: impl Fn(u32) -> L) -> Self {
-        Self(TIMES.map(|times| limit(of_one.saturating_mul(times))))
+    /// With those that `limit` makes of how many times the limit of one client a network has.
+    pub(super) fn new(limit: impl Fn(u32) -> L) -> Self {
+        Self(TIMES.map(limit))
     }
 
     /// The limits of a client, with the network that each counts by; none for a client without limits.
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn has_the_limit_of_each_network() {
-        let limits = PerNetwork::new(10, |limit| limit);
+        let limits = PerNetwork::new(|times| 10 * times);
         for address in ["192.0.2.1", "2001:db8::1"] {
             let origin = Origin::Address(address.parse().unwrap());
             let limited = limits.of(Client { origin, unlimited: false });

@@ -27,7 +27,8 @@ pub(super) struct RefusedRequests {
 impl RefusedRequests {
     /// A client may make so many a minute.
     pub(super) fn new(per_minute: u32) -> Self {
-        let limits = PerNetwork::new(per_minute, |limit| RateLimit::new("refused", limit, MINUTE));
+        let limits =
+            PerNetwork::new(|times| RateLimit::new("refused", per_minute.saturating_mul(times), MINUTE));
         Self { limits, suspects: ExpiringSet::new(SUSPECTS_MAX) }
     }
 

@@ -2,35 +2,45 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tempmail_bus::{Attempt, FailureLimit, RateKey, SharedBus};
 use tempmail_model::limits::Limits;
 use tokio::runtime::Handle;
 
 use super::MINUTE;
+use super::per_network::PerNetwork;
 use crate::http::client::Client;
 use crate::http::error::ApiError;
 
 const QUARTER_OF_AN_HOUR: Duration = Duration::from_secs(15 * 60);
 
-/// How many sign-ins may fail.
-pub(super) struct SignInLimits {
+/// How many sign-ins may fail, for each network of a client.
+pub(super) struct SignInLimits(PerNetwork<NetworkLimits>);
+
+/// How many may fail in a network.
+struct NetworkLimits {
     by_address: FailureLimit,
-    by_client: FailureLimit,
-    by_client_and_minute: FailureLimit,
+    in_all: FailureLimit,
+    in_all_of_minute: FailureLimit,
 }
 
 impl SignInLimits {
     pub(super) fn new(limits: &Limits) -> Self {
-        let per_client = limits.sign_in_failures_per_client;
-        let per_minute = limits.sign_in_failures_per_minute;
-        Self {
-            by_address: FailureLimit::new("sign-in", limits.sign_in_failures, QUARTER_OF_AN_HOUR),
-            by_client: FailureLimit::new("sign-in-client", per_client, QUARTER_OF_AN_HOUR),
-            by_client_and_minute: FailureLimit::new("sign-in-client-minute", per_minute, MINUTE),
-        }
+        Self(PerNetwork::new(|times| {
+            let limit =
+                |name, of_one: u32, window| FailureLimit::new(name, of_one.saturating_mul(times), window);
+            let (of_client, of_minute) =
+                (limits.sign_in_failures_per_client, limits.sign_in_failures_per_minute);
+            NetworkLimits {
+                by_address: limit("sign-in", limits.sign_in_failures, QUARTER_OF_AN_HOUR),
+                in_all: limit("sign-in-client", of_client, QUARTER_OF_AN_HOUR),
+                in_all_of_minute: limit("sign-in-client-minute", of_minute, MINUTE),
+            }
+        }))
     }
 
-    /// Counts an attempt by client, and by address and client.
+    /// Counts an attempt by client, and by address and client. A network whose attempt is refused does not count it in wider
+    /// ones.
     pub(super) async fn begin(
         &self,
         bus: &SharedBus,
@@ -38,22 +48,25 @@ impl SignInLimits {
         client: Client,
     ) -> Result<SignInAttempt, ApiError> {
         let mut attempt = SignInAttempt { counted: Vec::new(), runtime: Handle::current() };
-        if client.unlimited {
-            return Ok(attempt);
-        }
-        let client_key = RateKey::from(client.origin.narrowest());
-        let address_key = RateKey::from_parts(&[address.as_bytes(), client_key.as_uuid().as_bytes()]);
-        for (limit, key, name) in [
-            (&self.by_client, client_key, "sign_in_client"),
-            (&self.by_client_and_minute, client_key, "sign_in_client"),
-            (&self.by_address, address_key, "sign_in_address"),
-        ] {
-            match bus.begin_attempt(limit, key).await {
-                Ok(counted) => attempt.counted.push(counted),
-                Err(retry_after) => {
-                    attempt.uncount().await;
-                    return Err(ApiError::RateLimitExceeded { retry_after, limit: name, decision: None });
+        for (limits, network) in self.0.of(client) {
+            let of_address = RateKey::from_parts(&[address.as_bytes(), &network.to_bytes()]);
+            let limits = [
+                (&limits.in_all, network.into(), "sign_in_client"),
+                (&limits.in_all_of_minute, network.into(), "sign_in_client"),
+                (&limits.by_address, of_address, "sign_in_address"),
+            ];
+            // In one round trip.
+            let begun = join_all(limits.map(|(limit, key, _)| bus.begin_attempt(limit, key))).await;
+            let mut refused = None;
+            for (begun, (.., limit)) in begun.into_iter().zip(limits) {
+                match begun {
+                    Ok(counted) => attempt.counted.push(counted),
+                    Err(retry_after) => refused = refused.or(Some((retry_after, limit))),
                 }
+            }
+            if let Some((retry_after, limit)) = refused {
+                attempt.uncount().await;
+                return Err(ApiError::RateLimitExceeded { retry_after, limit, decision: None });
             }
         }
         Ok(attempt)
@@ -88,7 +101,5 @@ impl Drop for SignInAttempt {
 }
 
 async fn uncount(counted: Vec<Attempt>) {
-    for attempt in counted {
-        attempt.uncount().await;
-    }
+    join_all(counted.into_iter().map(Attempt::uncount)).await;
 }
