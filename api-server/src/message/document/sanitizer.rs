@@ -404,6 +404,8 @@ mod tests {
             ("misnested", many("<a><table><a>")),
             ("open comments", many("<!--")),
             ("text", many("x ")),
+            ("styles", format!("<p style='{}'>", ";".repeat(HTML_MAX - 20))),
+            ("backgrounds", format!("<p style='{}'>", "background:(;".repeat((HTML_MAX - 20) / 13))),
         ] {
             let began = Instant::now();
             let document = sanitize(&input, InlineImages::default(), false);

@@ -37,9 +37,11 @@ pub(super) fn harmless(style: &str) -> String {
         let declaration = rest[..len].trim();
         if is_harmless(declaration) {
             kept.push(declaration.to_owned());
-        } else if let Some(value) = background_value(rest) {
-            len = rest.len() - value.len() + background_len(value);
-            kept.extend(background_color(&value[..background_len(value)]).filter(|color| is_harmless(color)));
+        } else if let Some(name_len) = background_name_len(&rest[..len]) {
+            let value = &rest[name_len..];
+            let value = &value[..background_len(value)];
+            len = name_len + value.len();
+            kept.extend(background_color(value).filter(|color| is_harmless(color)));
         }
         rest = rest.get(len + 1..).unwrap_or_default();
     }
@@ -58,10 +60,10 @@ fn is_harmless(declaration: &str) -> bool {
         && FORBIDDEN.iter().all(|forbidden| !value.contains(forbidden))
 }
 
-/// What follows the name of the property if that is `background`.
-fn background_value(style: &str) -> Option<&str> {
-    let (property, value) = style.split_once(':')?;
-    property.trim().eq_ignore_ascii_case("background").then_some(value)
+/// The length of the name of the property, with its colon, if that is `background`.
+fn background_name_len(declaration: &str) -> Option<usize> {
+    let (property, _) = declaration.split_once(':')?;
+    property.trim().eq_ignore_ascii_case("background").then_some(property.len() + 1)
 }
 
 /// The length of a value up to its `;`, which may also be in a URL.

@@ -6,6 +6,9 @@ use std::fmt;
 use super::{decode_words, unfolded};
 use crate::text;
 
+/// Octets of an address that a bracket which is not closed may have before it, so that reading takes linear time.
+const EMAIL_MAX: usize = 1_024;
+
 /// An address. Both parts are decoded and have no control characters, and one of them is not empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Address {
@@ -102,7 +105,7 @@ impl AddressReader {
                 self.angle = Some(String::new());
             }
             // A bracket that is not closed. The commas of a route (RFC 5322 4.4) come before its address.
-            (Some(angle), ',' | ';') if is_email(angle) => return true,
+            (Some(angle), ',' | ';') if angle.len() <= EMAIL_MAX && is_email(angle) => return true,
             (Some(angle), _) => angle.push(c),
             (None, ',' | ';') => return true,
             // The text so far is the name of a group.

@@ -81,6 +81,7 @@ fn next_value(rest: &mut &str) -> String {
         return value;
     }
     let (mut kept, mut had_quotes, mut quoted, mut end) = (0, false, false, rest.len());
+    let last_quote = rest.rfind('"');
     let mut characters = rest.char_indices();
     while let Some((i, c)) = characters.next() {
         let after = &rest[i + c.len_utf8()..];
@@ -95,12 +96,14 @@ fn next_value(rest: &mut &str) -> String {
             }
             '\\' if quoted => value.extend(characters.next().map(|(_, escaped)| escaped)),
             // A quote that is never closed does not hide the parameters after it.
-            ';' if !quoted || (!after.contains('"') && begins_parameter(after.as_bytes())) => {
+            ';' if !quoted || (last_quote < Some(i) && begins_parameter(after.as_bytes())) => {
                 end = i + 1;
                 break;
             }
+            // Looked for once a run of white space, whatever its length.
             _ if !quoted
-                && (c.is_whitespace() || matches!(c, ',' | ':'))
+                && (matches!(c, ',' | ':')
+                    || (c.is_whitespace() && !after.starts_with(char::is_whitespace)))
                 && begins_parameter(after.as_bytes()) =>
             {
                 end = i + c.len_utf8();

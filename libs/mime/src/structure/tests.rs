@@ -2,6 +2,7 @@ use std::time::{Duration, Instant};
 
 use super::leaves::PARTS_MAX;
 use super::*;
+use crate::header::parse_addresses;
 
 /// `role media-type body` of each leaf.
 fn leaves(raw: &str) -> Vec<(Role, String, String)> {
@@ -214,8 +215,12 @@ fn terminates_on_adversarial_structures() {
         format!("{head}{}", "--b\nContent-Type: multipart/mixed\n\n-- \n".repeat(100_000)),
         "Content-Type: message/rfc822\n\n".repeat(100_000),
         format!("{head}--b\n{}", "A: b\n".repeat(1 << 20)),
+        format!("{head}{}", format!("--b\nContent-Type: a{}b\n\n", " ".repeat(8_000)).repeat(1_000)),
+        format!("{head}{}", format!("--b\nContent-Type: a; b=\"{}\n\n", ";".repeat(8_000)).repeat(1_000)),
     ] {
         assert!(leaves(&raw).len() <= PARTS_MAX);
     }
+    let unclosed = format!("x <a b@x{}", ",".repeat(1 << 20));
+    assert!(parse_addresses(unclosed.as_bytes()).count() <= 1 << 20);
     assert!(began.elapsed() < Duration::from_secs(20));
 }
