@@ -24,9 +24,8 @@ const MEDIUM_FROM: usize = 128 << 10;
 /// Data of more bytes is large.
 const MEDIUM_MAX: usize = 2 << 20;
 
-/// Mails of a class that may wait for a turn, and those of a peer to a tenant.
+/// Mails of a class that may wait for a turn. Those of a peer are bounded by its connections.
 const WAITING: usize = 1_000;
-const WAITING_OF_PEER: usize = 100;
 /// How long a mail may wait for its turn. A sender waits for 10 minutes (RFC 5321 4.5.3.2.6).
 const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -82,7 +81,7 @@ impl LargeMailUploader {
             at_once: cores::half(),
             at_once_of_party: cores::half(),
             waiting: WAITING,
-            waiting_of_member: WAITING_OF_PEER,
+            waiting_of_member: WAITING,
         };
         let (medium, large) = (Turns::new(bounds), Turns::new(bounds));
         Self { store, clock, medium, large, silent: Notify::new() }
