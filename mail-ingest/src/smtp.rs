@@ -2,21 +2,17 @@
 //! PIPELINING (2920), SIZE (1870), 8BITMIME (6152), SMTPUTF8 (6531), CHUNKING (3030),
 //! ENHANCEDSTATUSCODES (2034), STARTTLS (3207) and LIMITS (9422); in a sink AUTH (4954).
 
-mod action;
 mod auth;
 mod command;
 mod data;
 mod path;
 pub(crate) mod reply;
 mod session;
-mod settings;
 mod transaction;
 
-pub(crate) use action::{Action, AwaitedInput};
 pub(crate) use data::DataLimits;
 pub(crate) use reply::Reply;
-pub(crate) use session::Session;
-pub(crate) use settings::SessionSettings;
+pub(crate) use session::{Action, AwaitedInput, Session, SessionSettings};
 pub(crate) use transaction::{
     AcceptedRecipient, DeliveryOutcome, Peer, PendingRecipient, ReceivedMail, RecipientRejection,
 };

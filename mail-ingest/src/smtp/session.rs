@@ -10,20 +10,88 @@ mod tests;
 use std::sync::Arc;
 
 use memchr::memchr;
+use tempmail_model::address::AddressSyntax;
 
-use super::action::{Action, AwaitedInput, Step};
 use super::auth::Awaited;
 use super::command::{self as command_line, Command};
-use super::data::MessageData;
+use super::data::{DataLimits, MessageData};
 use super::reply::{self, Reply};
-use super::settings::SessionSettings;
 use super::transaction::{
-    AcceptedRecipient, DeliveryOutcome, Peer, PendingRecipient, RecipientRejection, Transaction,
+    AcceptedRecipient, DeliveryOutcome, Peer, PendingRecipient, ReceivedMail, RecipientRejection, Transaction,
 };
-use crate::memory::TenantKey;
+use crate::memory::{MemoryBudget, TenantKey};
 
 /// Octets of replies that have to be sent before more commands are handled.
 const REPLIES_MAX: usize = 4 << 10;
+
+/// Settings that all sessions of a server share.
+#[derive(Debug)]
+pub(crate) struct SessionSettings {
+    /// The server's host name.
+    pub(crate) hostname: String,
+    /// Whether STARTTLS is offered.
+    pub(crate) tls_offered: bool,
+    /// Whether all mail is caught, as the client writes it: each path that can be parsed is a recipient, parameters of DSN
+    /// (RFC 3461) are known, and AUTH is offered, which takes any password.
+    pub(crate) catches_all: bool,
+    /// Bounds of a message.
+    pub(crate) data: DataLimits,
+    /// Maximum recipients of a transaction.
+    pub(crate) max_recipients: usize,
+    /// Permanent rejections after which a session is closed; a stored mail resets their count.
+    pub(crate) max_errors: u32,
+    /// Memory for the message data of all sessions.
+    pub(crate) memory: MemoryBudget,
+}
+
+impl SessionSettings {
+    /// Which addresses can be recipients.
+    pub(super) fn addresses(&self) -> AddressSyntax {
+        if self.catches_all { AddressSyntax::Caught } else { AddressSyntax::Hosted }
+    }
+
+    /// The greeting, with its CRLF.
+    pub(crate) fn greeting(&self) -> String {
+        format!("220 {} ESMTP tempmail\r\n", self.hostname)
+    }
+}
+
+/// The result of [`Session::feed`].
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// Octets consumed from the front of the input.
+    pub(crate) consumed: usize,
+    /// What the connection has to do next.
+    pub(crate) action: Action,
+}
+
+/// What the connection has to do before the session can continue.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// Send the replies, then read more and feed it behind what was not consumed.
+    Read,
+    /// Send the replies, then feed again what was not consumed.
+    Flush,
+    /// Check the recipients and call
+    /// [`Session::recipients_checked`] with the results in
+    /// their order.
+    CheckRecipients(Vec<PendingRecipient>),
+    /// Deliver the mail and call [`Session::delivered`].
+    Deliver(Box<ReceivedMail>),
+    /// Send the replies, do the TLS handshake, and continue with a new session.
+    StartTls,
+    /// Send the replies and close.
+    Close,
+}
+
+/// The input that a session waits for, from which its deadline follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AwaitedInput {
+    /// Commands and messages completed so far; a new count starts a new wait.
+    pub(crate) completed: u64,
+    /// Within message data: octets received since DATA or BDAT.
+    pub(crate) data: Option<u64>,
+}
 
 #[derive(Debug)]
 enum SessionState {

@@ -2,11 +2,9 @@
 
 use tempmail_model::address::AddressError;
 
-use super::{Chunk, Session, SessionState};
-use crate::smtp::action::Action;
+use super::{Action, Chunk, Session, SessionSettings, SessionState};
 use crate::smtp::command::{self as command_line, Command, MailCommand};
 use crate::smtp::reply::{self, Reply};
-use crate::smtp::settings::SessionSettings;
 use crate::smtp::transaction::{PendingRecipient, Transaction};
 
 impl Session {

@@ -2,8 +2,7 @@
 
 use tempmail_model::trace::Protocol;
 
-use super::{Session, SessionState};
-use crate::smtp::action::Action;
+use super::{Action, Session, SessionState};
 use crate::smtp::data::MessageData;
 use crate::smtp::reply::{self, Reply};
 use crate::smtp::transaction::ReceivedMail;

@@ -6,13 +6,11 @@ use proptest::prelude::*;
 use tempmail_model::address::RecipientAddress;
 use tempmail_model::trace::Protocol;
 
-use super::Session;
+use super::{Action, Session, SessionSettings};
 use crate::memory::MemoryBudget;
-use crate::smtp::action::Action;
 use crate::smtp::command::LINE_MAX;
 use crate::smtp::data::DataLimits;
 use crate::smtp::reply::{self, Reply};
-use crate::smtp::settings::SessionSettings;
 use crate::smtp::transaction::{
     AcceptedRecipient, DeliveryOutcome, Peer, PendingRecipient, ReceivedMail, RecipientRejection,
 };
