@@ -47,19 +47,6 @@ impl BenchPostgres {
         Ok(Self { server: EmbeddedPostgres::start(options).await? })
     }
 
-    /// Makes it use 1 GiB of segments of its log again, as a server does that has run for a while. A new one makes
-    /// segments, for which the commits at that moment wait.
-    ///
-    /// # Errors
-    /// Postgres does not answer.
-    pub async fn fill_log(&self) -> anyhow::Result<()> {
-        let segments = "DO $$ BEGIN FOR segment IN 1..64 LOOP \
-             PERFORM pg_logical_emit_message(false, 'tempmail', 'segment'); PERFORM pg_switch_wal(); \
-             END LOOP; END $$";
-        self.administer(segments.to_owned()).await?;
-        self.administer("CHECKPOINT".to_owned()).await
-    }
-
     /// Creates an empty database and returns its URL.
     ///
     /// # Errors

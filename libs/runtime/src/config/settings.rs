@@ -226,22 +226,10 @@ pub struct Smtp {
     pub tenant_messages_per_minute: u64,
     /// Maximum messages a minute from a peer to a tenant.
     pub tenant_messages_per_minute_per_peer: u64,
-    /// Maximum bytes an hour to a tenant.
-    #[serde(skip)]
-    pub tenant_bytes_per_hour: u64,
-    /// Maximum bytes an hour from a peer to a tenant.
-    #[serde(skip)]
-    pub tenant_bytes_per_hour_per_peer: u64,
     /// Maximum messages a minute to an address.
     pub address_messages_per_minute: u64,
     /// Maximum messages a minute from a peer to an address.
     pub address_messages_per_minute_per_peer: u64,
-    /// Maximum bytes an hour to an address.
-    #[serde(skip)]
-    pub address_bytes_per_hour: u64,
-    /// Maximum bytes an hour from a peer to an address.
-    #[serde(skip)]
-    pub address_bytes_per_hour_per_peer: u64,
     /// Maximum bytes of message data in memory of a process.
     pub memory_bytes: usize,
     /// Maximum bytes of message data in memory from a peer.

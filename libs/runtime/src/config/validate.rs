@@ -51,9 +51,10 @@ impl Config {
         if self.smtp.tls.cert.is_some() != self.smtp.tls.key.is_some() {
             return Err(ConfigError::Conflict("`smtp.tls.cert` and `smtp.tls.key` must be set together"));
         }
-        if self.smtp.max_message_bytes > self.smtp.memory_bytes {
+        // A peer holds at most what it leaves to others, and a large message leaves an eighth.
+        if self.smtp.max_message_bytes.saturating_mul(3) > self.smtp.memory_bytes {
             return Err(ConfigError::Conflict(
-                "`smtp.max_message_bytes` must not be above `smtp.memory_bytes`",
+                "`smtp.memory_bytes` must be at least three times `smtp.max_message_bytes`",
             ));
         }
         if self.smtp.max_message_bytes
@@ -222,6 +223,7 @@ mod tests {
         assert!(mistake(|c| c.webhooks.timeout_seconds = u64::MAX).starts_with(bounded));
         assert!(mistake(|c| c.limits.mailbox_bytes = 1 << 63).starts_with("`limits.mailbox_bytes` must be"));
         assert!(mistake(|c| c.smtp.tls.cert = Some("/x".into())).contains("together"));
+        assert!(mistake(|c| c.smtp.max_message_bytes = c.smtp.memory_bytes / 2).contains("three times"));
         assert!(mistake(|c| c.limits.password_min = 129).starts_with("`limits.password_min` must be"));
         assert!(mistake(|c| c.telemetry.log = "a=b=c".into()).starts_with("`telemetry.log`"));
         let endpoint = mistake(|c| c.telemetry.otlp_endpoint = Some("http://u:hush@collector".into()));
