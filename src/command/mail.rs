@@ -1,7 +1,7 @@
 //! `tempmail mail`: a client of a tempmail server for shells. It makes addresses, waits for mail, and prints its code or
 //! link.
 
-mod instead;
+pub(super) mod instead;
 mod output;
 mod read;
 mod request;
@@ -12,7 +12,6 @@ use tempmail_client::{Client, RequestedAddress};
 use uuid::Uuid;
 
 use super::client::{ClientArgs, ClientFailure};
-pub(super) use instead::{Instead, lines as lines_of};
 use request::ScopeArgs;
 use wait::{LinkArgs, WaitArgs};
 

@@ -30,8 +30,8 @@ export function t(key, values = {}) {
   });
 }
 
-/** A text as it is compared: whatever its case and however its accents are encoded. Upper case has the letters that case
- * folding expands, such as ß. */
+/** A text as it is compared: whatever its case and however its accents are encoded, without characters that are not seen.
+ * Upper case has the letters that case folding expands, such as ß. */
 export function folded(text) {
-  return text.normalize("NFD").toUpperCase().normalize("NFC");
+  return text.replace(/\p{Default_Ignorable_Code_Point}/gu, "").normalize("NFD").toUpperCase().normalize("NFC");
 }

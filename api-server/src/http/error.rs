@@ -1,7 +1,8 @@
 //! Errors as the surfaces publish them: one variant per code.
 //!
 //! `/api` and `/pro/api` answer `{"error": code, "message": sentence}`, `/v1` answers `{"error": code}`.
-//! `/mcp` answers errors of JSON-RPC with the same code and sentence. No answer carries a cause; internal errors are logged where they occur.
+//! `/mcp` answers errors of JSON-RPC with the same code and sentence. No answer carries a cause; internal errors are
+//! logged where they occur.
 
 mod api;
 pub(crate) mod code;

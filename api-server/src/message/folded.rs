@@ -1,12 +1,12 @@
-//! Texts as they are compared: whatever their case, canonical equivalents alike (Unicode 3.13, D145), and without characters that
-//! nobody sees.
+//! Texts as they are compared: whatever their case, canonical equivalents alike (Unicode 3.13, D145), and without
+//! characters that nobody sees.
 
 use caseless::Caseless as _;
 use tempmail_mime::text::is_ignorable;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// A text in which parts are looked for that are folded, too. Case is folded in full: "STRASSE" is "Straße". Letters are
-/// composed, so that "cafe" is no part of "café".
+/// Folds a text for comparison: fold both the text and the part that is looked for in it. Case is folded in full:
+/// "STRASSE" is "Straße". Letters are composed, so that "cafe" is no part of "café".
 pub(crate) fn folded(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tempmail_client::Error;
 
-use crate::command::mail::{Instead, lines_of};
+use crate::command::mail::instead::{self, Instead};
 
 const NOTHING_IN_TIME: &str = "no such mail came in time";
 
@@ -14,7 +14,7 @@ pub(in crate::command) enum ClientFailure {
     #[error("{0}")]
     Usage(String),
     /// Nothing came in time.
-    #[error("{NOTHING_IN_TIME}{}", lines_of(.instead.as_deref()))]
+    #[error("{NOTHING_IN_TIME}{}", instead::lines(.instead.as_deref()))]
     NothingInTime {
         /// Where to continue; empty where no call was answered.
         next_since: String,

@@ -1,13 +1,18 @@
 //! What came instead of the mail that a command waited for, and why that was not taken.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use tempmail_client::shown_text::escaped_line;
 use tempmail_client::{
     Client, EmailSummary, Error, Extraction, LinkKind, WaitRequest, is_safe_code, safe_link,
 };
+use tokio::time::timeout;
 
 /// Mails that are told of, at most.
 const TOLD_MAX: usize = 20;
+/// How long it takes to tell of them, at most: the command has waited for its mail already.
+const TELL_TIME: Duration = Duration::from_secs(10);
 
 /// What a command takes from a mail.
 #[derive(Debug, Clone, Copy)]
@@ -32,8 +37,13 @@ pub(in crate::command) struct Instead {
     reason: &'static str,
 }
 
-/// The mails that came instead of one that was requested, oldest first, at most 20; `None` where the server does not tell.
+/// The mails that came instead of one that was requested, oldest first, at most 20; `None` where the server does not tell
+/// within 10 s.
 pub(super) async fn of(client: &Client, request: &WaitRequest, wanted: Wanted) -> Option<Vec<Instead>> {
+    timeout(TELL_TIME, told(client, request, wanted)).await.ok().flatten()
+}
+
+async fn told(client: &Client, request: &WaitRequest, wanted: Wanted) -> Option<Vec<Instead>> {
     let came = client.list_since(&request.scope, request.since.as_deref()).await.ok()?;
     let is_late = |email: &EmailSummary| {
         request
@@ -42,7 +52,12 @@ pub(super) async fn of(client: &Client, request: &WaitRequest, wanted: Wanted) -
     };
     let mut told = Vec::new();
     for email in came.into_iter().filter(is_late).take(TOLD_MAX) {
-        let Ok(reason) = reason(client, &email, wanted).await else { continue };
+        let reason = match reason(client, &email, wanted).await {
+            Ok(reason) => reason,
+            // Deleted meanwhile.
+            Err(Error::Refused { status, .. }) if status == 404 => continue,
+            Err(_) => break,
+        };
         let EmailSummary { id, address, from_email, subject, created_at, .. } = email;
         told.push(Instead { id, address, from_email, subject, created_at, reason });
     }
