@@ -68,7 +68,7 @@ impl Gates {
             documents: gate("documents", 2, 1, (256, 16), DOCUMENT),
             long_reads: gate("long_reads", STATEMENTS, 1, (1_024, 256), IN_STORE),
             scans: gate("scans", STATEMENTS, 1, waits, IN_STORE),
-            deletions: gate("deletion", STATEMENTS, 2, (1_024, 256), IN_STORE),
+            deletions: gate("deletion", 2 * STATEMENTS, 2, (1_024, 256), IN_STORE),
         }
     }
 }
