@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::between;
 use super::candidate::Candidate;
 use super::context::Context;
-use super::copula::is_copula;
 use super::shape::has_few_vowels;
 use crate::Source;
 use crate::part::Part;
@@ -64,12 +63,14 @@ pub(super) enum Verdict {
 pub(super) const NEAR: usize = 700;
 /// Octets of a line that count, on each side of a candidate.
 const LINE_MAX: usize = 800;
-/// Octets of a few words right before or after a word.
-const BESIDE: usize = 32;
 /// Characters between a word and a candidate that it labels.
 const LABEL_GAP: usize = 4;
 /// Octets between a candidate and a word that says that it is an earlier code.
 const VOID_GAP: usize = 60;
+/// Octets between `instead of` and what is replaced.
+const INSTEAD_GAP: usize = 2;
+/// Octets after a word that says that a code is void, in which it is said when.
+const WHEN_MAX: usize = 40;
 
 /// A candidate among the lines and words of its part.
 pub(super) struct Place<'a> {
@@ -266,33 +267,45 @@ impl<'a> Place<'a> {
 
     /// Whether the sentence says that the code is an earlier one.
     fn is_void(&self) -> bool {
-        let text = &self.part.shown.text;
-        let Range { start, end } = self.candidate.range;
-        self.hits_in(self.sentence.clone()).filter(|hit| hit.class == Class::Void).any(|hit| {
-            // `Enter 482913 instead of your password`.
-            let is_instead = text[hit.start..hit.end].eq_ignore_ascii_case("instead of");
-            if is_instead && (hit.end > start || start - hit.end > 2) {
-                return false;
-            }
-            if hit.end <= start {
-                let is_near = start - hit.end < VOID_GAP;
-                let is_timed = || {
-                    self.hits_in(hit.start.saturating_sub(24)..hit.start).any(|hit| hit.class == Class::Unit)
-                };
-                return is_near && !is_timed() && !self.has_number(hit.end, start);
-            }
-            let is_near = hit.start.checked_sub(end).is_some_and(|gap| gap < VOID_GAP);
-            let Some(between) = text.get(end..hit.start).filter(|_| is_near) else { return false };
-            // `482913 is no longer valid after 10 minutes`.
-            let after = text.after(hit.end, BESIDE);
-            let is_timed = after.starts_with(" after ") || after.starts_with(" from ");
-            if is_timed || self.hits_in(end..hit.end + 40).any(|hit| hit.class == Class::Unit) {
-                return false;
-            }
-            let is_other_clause = between.contains([',', ';', '(', '、', '，', '،', '-'])
-                || self.names_in(end..hit.start).next().is_some();
-            !is_other_clause
+        let Range { start, .. } = self.candidate.range;
+        self.hits_in(self.sentence.clone()).any(|hit| match hit.class {
+            Class::Instead => start.checked_sub(hit.end).is_some_and(|gap| gap <= INSTEAD_GAP),
+            Class::Void if hit.end <= start => self.is_voided_before(hit),
+            Class::Void => self.is_voided_after(hit),
+            _ => false,
         })
+    }
+
+    /// Whether a word before it says that it is an earlier code.
+    fn is_voided_before(&self, void: &Hit) -> bool {
+        let start = self.candidate.range.start;
+        let is_timed =
+            || self.hits_in(void.start.saturating_sub(24)..void.start).any(|hit| hit.class == Class::Unit);
+        start - void.end < VOID_GAP && !is_timed() && !self.has_number(void.end, start)
+    }
+
+    /// Whether a word after it says that it is an earlier code.
+    fn is_voided_after(&self, void: &Hit) -> bool {
+        let end = self.candidate.range.end;
+        let is_near = void.start.checked_sub(end).is_some_and(|gap| gap < VOID_GAP);
+        let Some(between) = self.part.shown.text.get(end..void.start).filter(|_| is_near) else {
+            return false;
+        };
+        let is_other_clause = between.contains([',', ';', '(', '、', '，', '،', '-'])
+            || self.names_in(end..void.start).next().is_some();
+        !is_other_clause && !self.is_said_when(void)
+    }
+
+    /// Whether a time says from when on it is void: `482913 is no longer valid after 10 minutes`.
+    fn is_said_when(&self, void: &Hit) -> bool {
+        let text = &self.part.shown.text;
+        let to = text.end_of(void.end, WHEN_MAX).min(self.sentence.end);
+        let has_time = text.get(void.end..to).is_some_and(|when| when.contains(|c: char| c.is_ascii_digit()))
+            && !self.has_number(void.end, to);
+        let has_unit = || {
+            self.hits_in(self.candidate.range.end..void.end + WHEN_MAX).any(|hit| hit.class == Class::Unit)
+        };
+        has_time || has_unit()
     }
 
     fn before(&self) -> Verdict {
@@ -310,11 +323,6 @@ impl<'a> Place<'a> {
                     } else {
                         self.evidence_of(Relation::LineBefore, hit, from..start)
                     };
-                }
-                // `98211 used a code and 22271 a passkey`.
-                let is_any = text.before(hit.start, BESIDE).trim_end().ends_with(" a");
-                if is_any && text.after(hit.end, BESIDE).starts_with(" and ") {
-                    return Verdict::Silent;
                 }
                 let distance = text[hit.end..start].chars().count();
                 return self.evidence_of(Relation::Before(distance), hit, self.sentence.clone());
@@ -340,14 +348,8 @@ impl<'a> Place<'a> {
             }
             clear_to = hit.start;
             if self.is_positive(hit) {
-                // `98211 used a code`, which is none that the reader has.
-                let gap = &self.part.shown.text[end..hit.start];
-                let between = gap.trim();
-                let is_any = between.ends_with(" a") || between.ends_with(" an") || between.ends_with(" any");
-                if is_any && !between.split_whitespace().next().is_some_and(is_copula) {
-                    break;
-                }
-                return self.evidence_of(Relation::After(gap.chars().count()), hit, self.sentence.clone());
+                let distance = self.part.shown.text[end..hit.start].chars().count();
+                return self.evidence_of(Relation::After(distance), hit, self.sentence.clone());
             }
         }
         Verdict::Silent

@@ -7,31 +7,6 @@ use crate::words::Class;
 /// Octets before a candidate in which it may be said what it joins.
 const TO_JOIN: usize = 160;
 
-/// Words that say something of a code rather than are counted by it.
-const VERBS: &[&str] = &[
-    "this",
-    "expires",
-    "works",
-    "lapses",
-    "stops",
-    "ends",
-    "remains",
-    "lasts",
-    "does",
-    "lets",
-    "gets",
-    "confirms",
-    "verifies",
-    "unlocks",
-    "logs",
-    "signs",
-    "completes",
-    "proves",
-    "authorises",
-    "authorizes",
-    "approves",
-];
-
 impl Place<'_> {
     /// Whether nothing stands before the candidate in its sentence: `2031 is your PIN`.
     pub(super) fn opens_sentence(&self) -> bool {
@@ -43,14 +18,6 @@ impl Place<'_> {
     pub(super) fn is_to_join(&self) -> bool {
         let start = self.candidate.range.start;
         self.hits_in(start.saturating_sub(TO_JOIN)..self.sentence.end).any(|hit| hit.class == Class::Join)
-    }
-
-    /// Whether what follows it in English is counted by it: `482913 cases`.
-    pub(super) fn is_counted(&self) -> bool {
-        let after = &self.part.shown.text[self.candidate.range.end..self.sentence.end];
-        let word = after.strip_prefix(' ').unwrap_or_default();
-        let word = &word[..word.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(word.len())];
-        word.len() >= 4 && word.ends_with('s') && !word.ends_with("ss") && !VERBS.contains(&word)
     }
 
     /// Whether what stands right before it introduces it: `is`, a colon.

@@ -37,9 +37,6 @@ pub(super) fn judge(
     if !evidence.is_otp && !context.subject_names_code && place.is_to_join() {
         return None;
     }
-    if !candidate.is_alone && !candidate.is_marked && is_loose(&evidence, &place) && place.is_counted() {
-        return None;
-    }
     let emphasis = part.shown.emphasis_at(candidate.range.start);
     let score = of_relation(&evidence, place.is_introduced())
         + of_context(&evidence, context)
@@ -117,11 +114,6 @@ fn is_close(candidate: &Candidate, evidence: &Evidence, place: &Place<'_>) -> bo
         Relation::Above(1..=2) | Relation::Below(1) => candidate.is_alone,
         _ => false,
     }
-}
-
-/// Whether words stand between the name of a code and the candidate, and nothing introduces it.
-fn is_loose(evidence: &Evidence, place: &Place<'_>) -> bool {
-    !evidence.is_entered && matches!(evidence.relation, Relation::Before(5..)) && !place.is_introduced()
 }
 
 /// What the make of a candidate says; nothing if it takes a closer word.

@@ -27,6 +27,8 @@ pub(crate) enum Class {
     Trade,
     /// Says that a code is an earlier one or no longer valid.
     Void,
+    /// Says that what stands right after it is replaced: `instead of`.
+    Instead,
     /// Codes for later: `backup codes`.
     Backup,
     /// A code for later, or one that was asked for in order to recover an account: `recovery code`.
@@ -118,6 +120,7 @@ const NAMES: &[(&str, Class)] = &[
     ("digits", Class::Digits),
     ("trade", Class::Trade),
     ("void", Class::Void),
+    ("instead", Class::Instead),
     ("backup", Class::Backup),
     ("recovery-code", Class::RecoveryCode),
     ("join", Class::Join),
@@ -157,6 +160,7 @@ impl Class {
             | Self::Number
             | Self::Digits
             | Self::Void
+            | Self::Instead
             | Self::Backup
             | Self::RecoveryCode
             | Self::Unit
