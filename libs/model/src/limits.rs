@@ -65,7 +65,7 @@ const TENANT_CHANGES: u32 = 200;
 /// days: at most 860,000 a day.
 pub const TENANT_CHANGES_WINDOW: Duration = Duration::from_secs(20);
 
-/// The limits (`limits.*`). What `serde` skips is no setting: nobody has a reason to change it but a test.
+/// The limits (`limits.*`): settings, and bounds that nobody has a reason to change but a test.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
@@ -87,34 +87,28 @@ pub struct Limits {
     /// Minimum characters of a mailbox password.
     pub password_min: u16,
     /// Maximum characters of a mailbox password.
-    #[serde(skip)]
     pub password_max: u16,
     /// Requests per second and token on `/v1`; also the burst.
     pub v1_per_second: u32,
     /// Maximum minted tokens of a tenant that have not expired.
     pub minted_tokens: u32,
     /// Requests per second of all minted tokens of a tenant together; also the burst.
-    #[serde(skip)]
     pub minted_per_second: u32,
     /// Requests per second and token on `/pro/api`; also the burst.
     pub pro_per_second: u32,
     /// Requests per second and mailbox on `/api`, and per client where no credential is needed.
     pub api_per_second: u32,
     /// Requests per minute and client whose credential is missing or not accepted.
-    #[serde(skip)]
     pub refused_per_minute: u32,
     /// Mailboxes that a client may create per hour without a Pro token.
     pub free_mailboxes_per_hour: u32,
     /// Failed sign-ins in 15 minutes per address and client.
     pub sign_in_failures: u32,
     /// Failed sign-ins in 15 minutes per client, over all addresses.
-    #[serde(skip)]
     pub sign_in_failures_per_client: u32,
     /// Failed sign-ins a minute per client, over all addresses.
-    #[serde(skip)]
     pub sign_in_failures_per_minute: u32,
     /// Passwords that a tenant may reset a minute over `/pro/api`; also the burst.
-    #[serde(skip)]
     pub password_resets_per_minute: u32,
     /// Tokens, sessions and other things that a tenant may make over HTTP in [`TENANT_CHANGES_WINDOW`]; also the burst.
     #[serde(skip)]

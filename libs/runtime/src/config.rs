@@ -19,6 +19,7 @@ pub use error::ConfigError;
 pub use load::Sources;
 pub use reference::reference;
 pub use removed::RemovedSetting;
+pub use schema::is_setting;
 pub use secret::Secret;
 pub use settings::{
     Addresses, Admin, Compat, Config, Dns, DnsMode, DropIn, Http, Key, KeyRing, LogFormat, Mcp, Operator,

@@ -1,15 +1,21 @@
 //! Settings as environment variables of a process.
 
 use serde_json::{Value, json};
-use tempmail_runtime::config::{Config, KeyRing};
+use tempmail_runtime::config::{Config, KeyRing, is_setting};
 
 use super::Role;
 
 /// The variables that turn the default settings into these, and the keys that the role needs. URLs are
 /// not among them: they are secrets, which settings don't serialize.
 pub(crate) fn of(config: &Config, role: Role) -> Vec<(String, String)> {
-    let mut variables = Vec::new();
-    collect("TEMPMAIL", &tree(&Config::default()), &tree(config), &mut variables);
+    let mut changed = Vec::new();
+    collect("", &tree(&Config::default()), &tree(config), &mut changed);
+    let (settings, bounds): (Vec<_>, Vec<_>) = changed.into_iter().partition(|(path, _)| is_setting(path));
+    let mut variables: Vec<_> =
+        settings.into_iter().map(|(path, value)| (variable(&path), text(&value))).collect();
+    if !bounds.is_empty() {
+        variables.push(("TEMPMAIL_TUNING".to_owned(), tuning(bounds).to_string()));
+    }
     if role == Role::Api {
         variables.push(("TEMPMAIL_JWT__KEYS".to_owned(), keys(&config.jwt)));
     }
@@ -28,20 +34,40 @@ fn tree(config: &Config) -> Value {
     tree
 }
 
-fn collect(name: &str, default: &Value, value: &Value, variables: &mut Vec<(String, String)>) {
+/// Adds the paths and values that differ from the default.
+fn collect(path: &str, default: &Value, value: &Value, changed: &mut Vec<(String, Value)>) {
     match value {
         same if same == default => {}
         Value::Object(keys) => {
-            let separator = if name == "TEMPMAIL" { "_" } else { "__" };
             for (key, value) in keys {
-                let name = format!("{name}{separator}{}", key.to_ascii_uppercase());
-                collect(&name, &default[key], value, variables);
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                collect(&path, &default[key], value, changed);
             }
         }
-        Value::String(text) => variables.push((name.to_owned(), text.clone())),
-        Value::Null => variables.push((name.to_owned(), String::new())),
-        other => variables.push((name.to_owned(), other.to_string())),
+        other => changed.push((path.to_owned(), other.clone())),
     }
+}
+
+fn variable(path: &str) -> String {
+    format!("TEMPMAIL_{}", path.replace('.', "__").to_ascii_uppercase())
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Bounds that are no settings, in the structure of a file of settings: a group has names.
+fn tuning(bounds: Vec<(String, Value)>) -> Value {
+    let mut groups = json!({});
+    for (path, value) in bounds {
+        let (group, name) = path.split_once('.').expect("a bound is in a group");
+        groups[group][name] = value;
+    }
+    groups
 }
 
 fn keys(ring: &KeyRing) -> String {

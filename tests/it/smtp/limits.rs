@@ -110,7 +110,7 @@ async fn defers_mail_while_message_memory_is_exhausted() {
     let mut held = Vec::new();
     for i in 0..2 {
         let mut client = client_in_data(&app, &format!("h{i}@inbox.localhost")).await;
-        client.send(format!("Subject: held\r\n\r\n{}", block.repeat(520))).await;
+        client.send(format!("Subject: held\r\n\r\n{}", block.repeat(600))).await;
         held.push(client);
     }
     let message = format!("Subject: third\r\n\r\n{}", block.repeat(600));

@@ -10,6 +10,16 @@ use super::service_link::is_service_link;
 
 /// Prefix of every variable.
 const PREFIX: &str = "TEMPMAIL_";
+/// The variable without it that sets, for tests, what no setting does: JSON with the structure of the file.
+const TUNING: &str = "TUNING";
+
+/// What the variables set.
+pub(super) struct Environment {
+    /// Settings, in the structure of the file.
+    pub(super) settings: Value,
+    /// Bounds that are no settings, likewise.
+    pub(super) tuning: Value,
+}
 
 /// The settings among `variables`. Those that were removed are added to `removed`, unless they are there.
 ///
@@ -19,10 +29,15 @@ const PREFIX: &str = "TEMPMAIL_";
 pub(super) fn read(
     variables: impl Iterator<Item = (String, String)>,
     removed: &mut Vec<RemovedSetting>,
-) -> Result<Value, ConfigError> {
-    let mut root = Value::Object(Map::new());
+) -> Result<Environment, ConfigError> {
+    let (mut root, mut tuning) = (Value::Object(Map::new()), Value::Object(Map::new()));
     for (variable, text) in variables {
         let Some(name) = variable.strip_prefix(PREFIX) else { continue };
+        if name == TUNING {
+            let invalid = |_| ConfigError::InvalidValue { key: variable.clone(), expected: "JSON" };
+            tuning = serde_json::from_str(&text).map_err(invalid)?;
+            continue;
+        }
         let Some((key, from_file)) = key_of(name) else {
             if let Some(setting) = RemovedSetting::find(&path_of(name)) {
                 if !text.is_empty() && !removed.contains(&setting) {
@@ -44,7 +59,7 @@ pub(super) fn read(
             return Err(ConfigError::SetTwice(key.path));
         }
     }
-    Ok(root)
+    Ok(Environment { settings: root, tuning })
 }
 
 /// The path that a variable without its prefix names.

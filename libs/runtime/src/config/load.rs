@@ -18,6 +18,8 @@ use super::settings::Config;
 pub struct Sources {
     file: Value,
     environment: Value,
+    /// Bounds that are no settings; for tests.
+    tuning: Value,
     removed: Vec<RemovedSetting>,
 }
 
@@ -44,7 +46,7 @@ impl Sources {
             file.map(read_file).transpose()?.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         let mut removed = removed::take_from(&mut file);
         let environment = environment::read(variables, &mut removed)?;
-        Ok(Self { file, environment, removed })
+        Ok(Self { file, environment: environment.settings, tuning: environment.tuning, removed })
     }
 
     /// Whether file or environment set the key.
@@ -63,6 +65,7 @@ impl Sources {
             .merge(Serialized::defaults(&self.file))
             .merge(Serialized::defaults(&self.environment))
             .merge(Serialized::defaults(flags))
+            .merge(Serialized::defaults(&self.tuning))
             .extract()
             .map_err(|error| explain(&error))?;
         config.validate()?;
@@ -181,6 +184,8 @@ mod tests {
         let constants = removed("smtp: {command_seconds: 30}", &[("TEMPMAIL_ADMIN__CONNECTIONS", "many")]);
         assert_eq!(constants, ["smtp.command_seconds", "admin.connections"]);
         assert_eq!(load("smtp: {command_seconds: 30}", &[]).unwrap().smtp.command_seconds, 60);
+        let tuned = load("", &[("TEMPMAIL_TUNING", r#"{"smtp": {"command_seconds": 30}}"#)]).unwrap();
+        assert_eq!((tuned.smtp.command_seconds, tuned.smtp.data_seconds, tuned.removed.len()), (30, 180, 0));
         assert!(removed("", &[("TEMPMAIL_COMPAT__MAILTM__LISTEN", "")]).is_empty());
         assert!(removed("compat: {mailpit: {listen: 127.0.0.1:8025}}", &[]).is_empty());
     }

@@ -402,6 +402,11 @@ pub(super) const KEYS: &[ConfigKey] = &[
     ),
 ];
 
+/// Whether the path names a setting, and not a bound that only `TEMPMAIL_TUNING` sets.
+pub fn is_setting(path: &str) -> bool {
+    find(path).is_some()
+}
+
 /// The key with this path.
 pub(super) fn find(path: &str) -> Option<&'static ConfigKey> {
     KEYS.iter().find(|key| key.path == path)

@@ -1,5 +1,5 @@
-//! The settings, grouped as in the configuration file. What `serde` skips is no setting: nobody has a reason to change it but
-//! a test.
+//! The settings, grouped as in the configuration file, and bounds that are none: nobody has a reason to change them but a
+//! test, which does so with `TEMPMAIL_TUNING`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -118,20 +118,16 @@ pub struct Http {
     /// Maximum connections per client.
     pub connections_per_client: usize,
     /// Maximum WebSockets per client that are not authenticated yet.
-    #[serde(skip)]
     pub unauthenticated_sockets_per_client: usize,
     /// Maximum connections.
     pub connections: usize,
     /// Maximum streams of server-sent events.
     pub streams: usize,
     /// Seconds within which request headers must arrive.
-    #[serde(skip)]
     pub header_seconds: u64,
     /// Seconds within which a request body must arrive.
-    #[serde(skip)]
     pub body_seconds: u64,
     /// Minimum average bytes per second that a client reads of an answer that waits for it.
-    #[serde(skip)]
     pub min_drain_rate: u64,
 }
 
@@ -196,29 +192,22 @@ pub struct Smtp {
     /// same holds for all limits per peer.
     pub connections_per_peer: usize,
     /// Seconds without progress after which a session may be ended for another one of its peer.
-    #[serde(skip)]
     pub idle_seconds: u64,
     /// Networks of peers that are exempt from the limits per peer.
     pub unlimited_networks: Vec<IpNet>,
     /// Networks of load balancers, whose connections begin with a header of the PROXY protocol.
     pub proxy_networks: Vec<IpNet>,
     /// Seconds that a client may stay silent between commands.
-    #[serde(skip)]
     pub command_seconds: u64,
     /// Seconds between two blocks of message data.
-    #[serde(skip)]
     pub data_seconds: u64,
     /// Minimum bytes per second of message data, checked after 30 s, then over `data_seconds`.
-    #[serde(skip)]
     pub min_data_rate: u64,
     /// Seconds from MAIL to the end of the message.
-    #[serde(skip)]
     pub transaction_seconds: u64,
     /// Seconds of a session; its last transaction may take `transaction_seconds` more.
-    #[serde(skip)]
     pub session_seconds: u64,
     /// Rejected commands after which the session is closed with 421.
-    #[serde(skip)]
     pub max_errors: u32,
     /// Unknown recipients a minute that are rejected to a peer at once.
     pub unknown_recipients_per_minute: u32,
@@ -237,10 +226,8 @@ pub struct Smtp {
     /// Maximum bytes of message data in memory to a tenant.
     pub memory_bytes_per_tenant: usize,
     /// Maximum bytes of a header section.
-    #[serde(skip)]
     pub max_header_bytes: usize,
     /// Maximum fields of a header section.
-    #[serde(skip)]
     pub max_header_fields: usize,
 }
 
@@ -261,10 +248,8 @@ pub struct Admin {
     /// Address of `/livez`, `/readyz` and `/metrics`.
     pub listen: SocketAddr,
     /// Maximum connections.
-    #[serde(skip)]
     pub connections: usize,
     /// Seconds within which a connection must be served.
-    #[serde(skip)]
     pub request_seconds: u64,
 }
 
@@ -327,10 +312,8 @@ pub struct Dns {
     /// this lets them send queries into our own network.
     pub allow_private: bool,
     /// Seconds between two checks of a pending domain.
-    #[serde(skip)]
     pub interval_seconds: u32,
     /// Hours after which verification of a pending domain fails.
-    #[serde(skip)]
     pub pending_hours: u16,
 }
 
@@ -374,7 +357,6 @@ pub struct Operator {
     /// Name of the Lease that elects the leader, in the operator's own namespace.
     pub lease_name: String,
     /// Seconds after which another operator may take over a silent leader's lease.
-    #[serde(skip)]
     pub lease_seconds: u64,
     /// Name of the Secret with the installation's keys, in the operator's own namespace; empty if the
     /// keys are configured.
