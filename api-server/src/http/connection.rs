@@ -26,7 +26,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::ServiceExt as _;
 
 use super::client::PeerAddr;
-use super::deadline::{Activity, RequestBody, ResponseBody, WatchedIo};
+use super::deadline::{Activity, InFlight, RequestBody, ResponseBody, WatchedIo};
 
 /// Bytes of a request's header section.
 const HEADER_MAX: usize = 32 << 10;
@@ -80,7 +80,8 @@ impl<S: Sync> FromRequestParts<S> for EndsWithInput {
     }
 }
 
-/// Answers the requests of a connection until it ends, is upgraded, exceeds a deadline, or `shutdown` drains (after the request in flight) or stops (at once).
+/// Answers the requests of a connection until it ends, is upgraded, exceeds a deadline, or `shutdown` drains (after the
+/// request in flight) or stops (at once).
 pub(crate) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
@@ -91,7 +92,11 @@ pub(crate) async fn serve(
     let activity = permits.activity.clone();
     let io = TokioIo::new(WatchedIo::new(stream, activity.clone()));
     let handle = Connection { activity: activity.clone(), _permits: Arc::new(permits) };
-    let service = service_fn(move |request| respond(request, peer, router.clone(), handle.clone()));
+    let service = service_fn(move |request| {
+        // Not when it is first polled: the connection may see before that its client has closed its side.
+        let in_flight = handle.activity.begin_request();
+        respond(request, peer, router.clone(), handle.clone(), in_flight)
+    });
     let mut connection =
         pin!(http1::Builder::new().max_buf_size(HEADER_MAX).serve_connection(io, service).with_upgrades());
     let mut drain = pin!(shutdown.drain.cancelled());
@@ -137,9 +142,9 @@ async fn respond(
     peer: SocketAddr,
     router: Router,
     connection: Connection,
+    in_flight: InFlight,
 ) -> Result<Response<ResponseBody>, Infallible> {
     let activity = connection.activity.clone();
-    let in_flight = activity.begin_request();
     let mut request = request.map(|body| Body::new(RequestBody::new(body, activity.clone())));
     request.extensions_mut().insert(PeerAddr(peer));
     request.extensions_mut().insert(connection);
