@@ -136,7 +136,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
     ),
     count(
         "http.connections_per_client",
-        "Maximum connections per client (IPv6: per /64); beyond it one without a request in flight is closed for a new one.",
+        "Maximum connections per client: an IPv4 address or a /64 of IPv6. A /56 may have twice as many and a /48 four times; one beyond that is closed at once.",
     ),
     count("http.connections", "Maximum connections of a process; fewer if its limit of open files is lower."),
     count("http.streams", "Maximum streams of server-sent events of a process."),
