@@ -54,7 +54,8 @@ async fn counts_replies_that_are_due_to_a_limit() {
     let fleet = Fleet::builder().apis(0).ingests(1).workers(0);
     let fleet = fleet.config(|config| {
         config.smtp.max_message_bytes = 1_000;
-        config.smtp.memory_bytes = 1_000;
+        // Less than a message takes at first.
+        config.smtp.memory_bytes = 3_000;
     });
     let fleet = fleet.start().await;
     let mut client = SmtpClient::connect_with_ehlo(fleet.smtp(0)).await;

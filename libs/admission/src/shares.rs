@@ -122,7 +122,7 @@ impl<K: Copy + Eq + Hash> Amounts<K> {
         let left = left.ok_or(Exceeded::Sum)?;
         let within = |holder: &Holder<K>| match self.by_key.get(&holder.key) {
             // It has all that is left, if it needs that.
-            None => true,
+            None => holder.cap > 0,
             Some(held) => held.saturating_add(more) <= holder.cap.min(left),
         };
         holders
