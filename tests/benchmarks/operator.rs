@@ -211,7 +211,7 @@ impl OperatorBench {
             .env("TEMPMAIL_DNS__SERVERS", server)
             .env("TEMPMAIL_DNS__PORT", dns.port.to_string())
             .env("TEMPMAIL_DNS__ALLOW_PRIVATE", "true")
-            .env("TEMPMAIL_DNS__INTERVAL_SECONDS", options.interval.to_string());
+            .env("TEMPMAIL_TUNING", json!({"dns": {"interval_seconds": options.interval}}).to_string());
         Ok(OperatorProcess { process: ServerProcess::start("operator", command, directory)?, admin })
     }
 

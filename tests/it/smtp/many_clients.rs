@@ -16,7 +16,7 @@ fn start(installation: &UpInstallation) -> Binary {
         ("TEMPMAIL_SMTP__CONNECTIONS", "20000"),
         // Servers share the limit on open files by their limits on connections.
         ("TEMPMAIL_HTTP__CONNECTIONS", "1000"),
-        ("TEMPMAIL_SMTP__COMMAND_SECONDS", "3600"),
+        ("TEMPMAIL_TUNING", r#"{"smtp": {"command_seconds": 3600}}"#),
     ])
 }
 

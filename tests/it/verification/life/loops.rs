@@ -15,7 +15,9 @@ async fn checks_pending_domains_in_up() {
     let installation = UpInstallation::new();
     let mut command = installation.command();
     command.arg("--dns-server").arg(dns.recursive().to_string());
-    command.env("TEMPMAIL_LIMITS__PRO_PER_SECOND", "1000").env("TEMPMAIL_DNS__INTERVAL_SECONDS", "1");
+    command
+        .env("TEMPMAIL_LIMITS__PRO_PER_SECOND", "1000")
+        .env("TEMPMAIL_TUNING", r#"{"dns": {"interval_seconds": 1}}"#);
     command.env("TEMPMAIL_SMTP__HOSTNAME", "mx.site.test");
     let mut up = Binary::spawn(command);
     up.wait_for_line("ready");
