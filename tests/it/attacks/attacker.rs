@@ -11,7 +11,7 @@ use serde_json::json;
 use tempmail_model::token::TokenKind;
 use tempmail_tests::http::Request;
 use tempmail_tests::rows::copy_newest_message;
-use tempmail_tests::{Fleet, Reply, SmtpClient, Tenant, send_mail};
+use tempmail_tests::{Fleet, Reply, SmtpClient, Tenant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpSocket;
 use tokio::time::sleep;
@@ -82,7 +82,8 @@ impl Attacker {
             Attack::Searches => b"Subject: found\r\n\r\nsomething\r\n".to_vec(),
             Attack::ParkedData | Attack::UnknownCredentials | Attack::SignIns => return attacker,
         };
-        let reply = send_mail(attacker.smtp, "attacker@client.example", &mailbox.address, &mail).await;
+        let mut session = SmtpClient::connect_with_ehlo_from(attacker.smtp, SMTP_ADDRESS).await;
+        let reply = session.transact("attacker@client.example", &[&mailbox.address], &mail).await;
         assert_eq!(reply.code, 250, "{reply:?}");
         if attack == Attack::Searches {
             copy_newest_message(&fleet.pool, &mailbox.address, 10_000).await;

@@ -31,6 +31,8 @@ fn limit_everybody(config: &mut Config) {
     let defaults = Config::default();
     config.http.unlimited_networks = defaults.http.unlimited_networks;
     config.smtp.unlimited_networks = defaults.smtp.unlimited_networks;
+    // The clients name their addresses in headers of the PROXY protocol.
+    config.smtp.proxy_networks = vec!["127.0.0.0/8".parse().expect("a network")];
     config.limits = defaults.limits;
     config.smtp.memory_bytes = MESSAGE_DATA;
     config.smtp.memory_bytes_per_peer = MESSAGE_DATA / 2;
