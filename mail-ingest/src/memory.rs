@@ -83,10 +83,8 @@ impl MemoryBudget {
         let of_tenants = tenants
             .into_iter()
             .map(|tenant| Holder { key: MemoryHolder::Tenant(tenant), cap: self.limits.tenant });
-        let of_peer = client.into_iter().flat_map(Client::networks).map(|(network, times)| Holder {
-            key: MemoryHolder::Peer(network),
-            cap: self.limits.peer.saturating_mul(times as usize),
-        });
+        let of_peer = client.into_iter().flat_map(|client| client.holders(self.limits.peer));
+        let of_peer = of_peer.map(|network| network.map(MemoryHolder::Peer));
         let memory = self.shares.try_acquire(of_peer.chain(of_tenants), INITIAL)?;
         Ok(MessageBuffer { data: Vec::new(), memory, left_to_small: self.limits.process / 8 })
     }

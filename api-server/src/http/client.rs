@@ -42,7 +42,7 @@ impl Client {
 
     /// Whom a share of the client counts for, where `cap` is what one client may have.
     pub(crate) fn holders(self, cap: usize) -> impl Iterator<Item = Holder<ClientNetwork>> {
-        self.networks().map(move |(key, times)| Holder { key, cap: cap.saturating_mul(times as usize) })
+        (!self.unlimited).then(|| self.origin.holders(cap)).into_iter().flatten()
     }
 
     /// Whose turn a request of the client takes: its tenant's, or without one that of its widest network. Each request of

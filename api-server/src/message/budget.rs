@@ -71,9 +71,8 @@ impl RenderBudget {
     ) -> Result<RenderMemory, ApiError> {
         let part = if message_bytes <= SMALL_MESSAGE { &self.small } else { &self.large };
         let cap = part.bytes / PARTS;
-        let networks = reader.client.holders(cap);
-        let holders = networks.map(|network| Holder { key: Party::Network(network.key), cap: network.cap });
-        let holders = holders.chain([Holder { key: Party::Id(reader.inbox), cap }]);
+        let networks = reader.client.holders(cap).map(|network| network.map(Party::Network));
+        let holders = networks.chain([Holder { key: Party::Id(reader.inbox), cap }]);
         let share = part.shares.acquire(holders, bytes.min(part.bytes), WITHIN).await;
         let share = share.map_err(|_exceeded| ApiError::Busy("answer_memory"))?;
         part.report();

@@ -3,11 +3,16 @@
 
 use std::net::IpAddr;
 
+use crate::shares::Holder;
+
+/// How many times the limit of one client its networks have, narrowest first: of IPv4 there is the first one alone.
+pub const NETWORK_TIMES: [u32; 3] = [1, 2, 4];
+
 /// Prefix lengths of the networks of a client, narrowest first, each with how many times the limit of one client it has.
 type Prefixes = &'static [(u8, u32)];
 
-const WHOLE_ADDRESS: Prefixes = &[(128, 1)];
-const IPV6_NETWORKS: Prefixes = &[(64, 1), (56, 2), (48, 4)];
+const WHOLE_ADDRESS: Prefixes = &[(128, NETWORK_TIMES[0])];
+const IPV6_NETWORKS: Prefixes = &[(64, NETWORK_TIMES[0]), (56, NETWORK_TIMES[1]), (48, NETWORK_TIMES[2])];
 
 /// The client of a connection or request, as limits by client count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,6 +37,11 @@ impl Client {
     /// The networks that it counts in, narrowest first, each with how many times the limit of one client it has.
     pub fn networks(self) -> impl Iterator<Item = (ClientNetwork, u32)> {
         self.prefixes().iter().map(move |(prefix, times)| (self.in_prefix(*prefix), *times))
+    }
+
+    /// Those that a share of the client counts for, where `cap` is what one client may hold.
+    pub fn holders(self, cap: usize) -> impl Iterator<Item = Holder<ClientNetwork>> {
+        self.networks().map(move |(key, times)| Holder { key, cap: cap.saturating_mul(times as usize) })
     }
 
     /// The narrowest of its networks: the client by itself.

@@ -10,6 +10,6 @@ mod client;
 mod shares;
 mod turns;
 
-pub use client::{Client, ClientNetwork};
+pub use client::{Client, ClientNetwork, NETWORK_TIMES};
 pub use shares::{Exceeded, Holder, Share, Shares};
 pub use turns::{NoTurn, Turn, TurnBounds, TurnKey, Turns};

@@ -35,6 +35,13 @@ pub struct Holder<K> {
     pub cap: usize,
 }
 
+impl<K> Holder<K> {
+    /// The same one by another key.
+    pub fn map<L>(self, key: impl FnOnce(K) -> L) -> Holder<L> {
+        Holder { key: key(self.key), cap: self.cap }
+    }
+}
+
 /// Why there is no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exceeded<K> {

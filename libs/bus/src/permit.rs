@@ -57,7 +57,7 @@ impl PermitPool {
         Self(Shares::new(usize::MAX))
     }
 
-    /// One of `max` permits, at least one, of a key.
+    /// One of `max` permits of a key.
     pub(crate) fn try_acquire(&self, key: PermitKey, max: usize) -> Option<LocalPermit> {
         self.0.try_acquire([Holder { key, cap: max }], 1).ok().map(LocalPermit)
     }
@@ -88,6 +88,8 @@ mod tests {
         assert!(pool.try_acquire(key, 2).is_none());
         drop(first);
         assert!(pool.try_acquire(key, 2).is_some());
+        drop(second);
+        assert_eq!(pool.0.held(), 0);
     }
 
     #[test]
@@ -98,5 +100,6 @@ mod tests {
         let _stream = pool.try_acquire(PermitKey::TokenStreams(id), 1).unwrap();
         let _address = pool.try_acquire(PermitKey::AddressWaits { tenant: id, address: id }, 1).unwrap();
         assert!(pool.try_acquire(PermitKey::TokenWaits(id), 1).is_none());
+        assert!(pool.try_acquire(PermitKey::TokenWaits(Uuid::from_u128(2)), 0).is_none());
     }
 }

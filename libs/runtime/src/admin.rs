@@ -18,7 +18,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use metrics_exporter_prometheus::PrometheusHandle;
-use tempmail_admission::{Client, Holder, Shares};
+use tempmail_admission::{Client, Shares};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
@@ -133,9 +133,7 @@ async fn accept(listener: &Listener, router: &Router, settings: &config::Admin) 
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let networks = Client::Address(peer.ip()).networks();
-        let holders =
-            networks.map(|(key, times)| Holder { key, cap: CONNECTIONS_OF_CLIENT * times as usize });
+        let holders = Client::Address(peer.ip()).holders(CONNECTIONS_OF_CLIENT);
         let Ok(share) = open.try_acquire(holders, 1) else {
             metrics::counter!(ENDED, "reason" => "refused").increment(1);
             continue;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tempmail_admission::{Client, ClientNetwork, Holder, Share, Shares};
+use tempmail_admission::{Client, ClientNetwork, Share, Shares};
 
 use crate::connection::SessionActivity;
 use crate::smtp::Peer;
@@ -127,10 +127,9 @@ impl ConnectionLimits {
     ) -> Result<ConnectionPermit, ConnectionLimit> {
         let activity = Arc::<SessionActivity>::default();
         let mut sessions = self.lock();
-        for (key, times) in client.networks() {
-            let cap = self.0.max_per_peer.saturating_mul(times as usize);
-            while share.count_for(Holder { key, cap }).is_err() {
-                if !sessions.end_idle(client.widest(), key, self.0.idle) {
+        for holder in client.holders(self.0.max_per_peer) {
+            while share.count_for(holder).is_err() {
+                if !sessions.end_idle(client.widest(), holder.key, self.0.idle) {
                     return Err(ConnectionLimit::Peer);
                 }
             }

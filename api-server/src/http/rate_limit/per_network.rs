@@ -1,19 +1,16 @@
 //! Limits by client: each of its networks counts, and the wider ones have more.
 
-use tempmail_admission::ClientNetwork;
+use tempmail_admission::{ClientNetwork, NETWORK_TIMES};
 
 use crate::http::client::Client;
 
-/// How many times the limit of one client its networks have, narrowest first.
-const TIMES: [u32; 3] = [1, 2, 4];
-
 /// The limits of the networks of a client, narrowest first.
-pub(super) struct PerNetwork<L>([L; 3]);
+pub(super) struct PerNetwork<L>([L; NETWORK_TIMES.len()]);
 
 impl<L> PerNetwork<L> {
     /// With those that `limit` makes of how many times the limit of one client a network has.
     pub(super) fn new(limit: impl Fn(u32) -> L) -> Self {
-        Self(TIMES.map(limit))
+        Self(NETWORK_TIMES.map(limit))
     }
 
     /// The limits of a client, with the network that each counts by; none for a client without limits.

@@ -1,7 +1,8 @@
 //! Requests that nobody may make: without a credential that they need, or with one that is not accepted.
 //!
-//! They are counted after the fact, by the networks of the client, in each process by itself. Above the limit a refused request is answered 429, and one that may become one waits for its turn in the store. A
-//! request that is accepted is never counted, and never refused for those that are.
+//! They are counted after the fact, by the networks of the client, in each process by itself. Above the limit a refused
+//! request is answered 429, and one that may become one waits for its turn in the store. A request that is accepted is
+//! never counted, and never refused for those that are.
 
 use std::time::Duration;
 
