@@ -26,6 +26,7 @@ use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tempmail_worker::Worker;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
@@ -44,7 +45,7 @@ pub use crate::rows::{SYSTEM_DOMAIN, Tenant};
 use crate::rows::{
     end_verification, insert_custom_domain, insert_system_domain, insert_tenant, insert_token,
 };
-use crate::wait::eventually;
+use crate::wait::{eventually, within_deadline};
 use crate::{http, log, tls};
 
 /// Configures an [`App`] before its roles start.
@@ -260,7 +261,14 @@ pub struct App {
     /// A pool of the database for its owner, to prepare and inspect it.
     pub pool: PgPool,
     database: Database,
-    operator: Option<AbortOnDropHandle<anyhow::Result<()>>>,
+    operator: Option<RunningOperator>,
+}
+
+/// An operator, which is aborted on drop.
+#[derive(Debug)]
+struct RunningOperator {
+    drain: CancellationToken,
+    task: AbortOnDropHandle<anyhow::Result<()>>,
 }
 
 impl App {
@@ -284,23 +292,29 @@ impl App {
 
     /// Starts an operator with changed settings, as [`Self::start_operator`] does.
     pub fn start_operator_with(&mut self, client: kube::Client, change: impl FnOnce(&mut Config)) {
-        self.stop_operator();
+        self.operator = None;
         let RunningRoles { config, operator_store, secrets, shutdown, .. } = &self.running;
         let mut config = Config::clone(config);
         change(&mut config);
         // When the operator ends, the other roles keep running.
-        let shutdown = Shutdown { drain: shutdown.drain.child_token(), stop: shutdown.stop.child_token() };
+        let drain = shutdown.drain.child_token();
+        let shutdown = Shutdown { drain: drain.clone(), stop: shutdown.stop.child_token() };
         let roles = Roles::new(context(config, &self.clock)).with_operator(
             operator_store.clone(),
             secrets.clone(),
             client,
         );
-        self.operator = Some(AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown))));
+        let task = AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown)));
+        self.operator = Some(RunningOperator { drain, task });
     }
 
-    /// Aborts the operator.
-    pub fn stop_operator(&mut self) {
-        self.operator = None;
+    /// Stops the operator, if there is one. It has finished its reconciliations when this returns: an aborted one could
+    /// still see what a test changes next.
+    pub async fn stop_operator(&mut self) {
+        let Some(RunningOperator { drain, task }) = self.operator.take() else { return };
+        drain.cancel();
+        // It may have failed by what a test did to its API server.
+        let _ended = within_deadline("the operator stops", task).await;
     }
 
     /// The settings of the roles, keys included.

@@ -138,7 +138,7 @@ impl Transfer {
 
     /// Ends the operator of the first cluster, starts that of the second, and declares the same objects there.
     async fn rebuild(&mut self) -> Team {
-        self.installation.app.stop_operator();
+        self.installation.app.stop_operator().await;
         let after = self.before.in_another(&self.rebuilt).await;
         self.installation.app.start_operator(self.rebuilt.client());
         declare(&after).await;
@@ -235,7 +235,7 @@ async fn releases_no_cluster_whose_operator_was_seen_and_none_for_the_login_of_a
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_with_another_name_or_address_adopts_nothing_of_a_released_cluster() {
     let mut transfer = Transfer::start().await;
-    transfer.installation.app.stop_operator();
+    transfer.installation.app.stop_operator().await;
     transfer.release().await;
     let after = transfer.before.in_another(&transfer.rebuilt).await;
     transfer.installation.app.start_operator(transfer.rebuilt.client());
@@ -282,7 +282,7 @@ async fn the_operator_of_a_released_cluster_changes_nothing_until_the_cluster_is
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_was_released_by_mistake_goes_on_with_new_credentials_once_it_is_admitted() {
     let mut transfer = Transfer::start().await;
-    transfer.installation.app.stop_operator();
+    transfer.installation.app.stop_operator().await;
     let operator = spawn_operator(&transfer.installation, &transfer.installation.cluster);
     operator.wait_until_ready().await;
     operator.wait_until_leader().await;

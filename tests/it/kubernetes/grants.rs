@@ -154,7 +154,7 @@ async fn ends_what_a_deleted_tenant_granted_to_paused_objects_for_good() {
 
 /// Deletes a team's objects without their finalizers, and its namespace, while no operator runs.
 async fn lose_objects_and_namespace(installation: &mut Installation<Cluster>, team: &Team) {
-    installation.app.stop_operator();
+    installation.app.stop_operator().await;
     team.delete_without_finalizers("apitoken/ci").await;
     team.delete_without_finalizers("mailbox/box").await;
     team.delete(&format!("namespace/{}", team.namespace.name())).await;

@@ -48,7 +48,7 @@ impl MissingObjects {
 
     /// Deletes the objects while no operator runs, and waits until the next one has recorded that.
     async fn delete_objects(&mut self) {
-        self.installation.app.stop_operator();
+        self.installation.app.stop_operator().await;
         self.team.delete_without_finalizers("customdomain/goes").await;
         self.team.delete_without_finalizers("customdomain/stays").await;
         self.gone.delete_without_finalizers(&self.gone.tenant_object()).await;
@@ -66,7 +66,7 @@ impl MissingObjects {
 
     /// Asserts that the rows are kept for 23 hours; another object is deleted at their end.
     async fn assert_kept_for_23_hours(&mut self) {
-        self.installation.app.stop_operator();
+        self.installation.app.stop_operator().await;
         self.team.delete_without_finalizers("customdomain/later").await;
         self.installation.app.advance_hours(23);
         self.installation.start_operator();
@@ -79,7 +79,7 @@ impl MissingObjects {
 
     /// Asserts that the rows are released after 25 hours, by their deletion policies.
     async fn assert_released_after_25_hours(&mut self) {
-        self.installation.app.stop_operator();
+        self.installation.app.stop_operator().await;
         self.installation.app.advance_hours(2);
         self.installation.start_operator();
         for name in self.deleted() {

@@ -107,7 +107,7 @@ async fn every_block_of_the_documentation_works_where_another_operator_has_tenan
             assert!(REASONS.contains(&reason), "{reason}");
             skipped += 1;
             if block.text.contains("helm uninstall") {
-                installation.app.stop_operator();
+                installation.app.stop_operator().await;
             }
             continue;
         }

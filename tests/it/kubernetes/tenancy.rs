@@ -178,7 +178,7 @@ async fn a_start_that_lists_tenants_or_namespaces_slowly_revokes_no_grant() {
     let team = Team::new(&installation.cluster).await;
     installation.verified_domain(&team, "one", "one").await;
     let before = team.get("customdomain/one").await;
-    installation.app.stop_operator();
+    installation.app.stop_operator().await;
     // A verification that is repeated has a later time.
     installation.app.advance_hours(1);
     for resource in ["tenants", "namespaces"] {
@@ -205,5 +205,5 @@ async fn start_with_slow_list(installation: &mut Installation<Cluster>, team: &T
     team.wait_until(&object, "a finalizer", has_finalizer).await;
     proxy.release();
     team.wait_for_condition(&object, "Accepted").await;
-    installation.app.stop_operator();
+    installation.app.stop_operator().await;
 }

@@ -94,7 +94,7 @@ async fn a_domain_without_records_fails_after_72_hours_and_starts_over_on_reques
 #[tokio::test(flavor = "multi_thread")]
 async fn shows_a_verification_that_happened_while_no_operator_ran() {
     let mut pending = PendingDomain::start().await;
-    pending.installation.app.stop_operator();
+    pending.installation.app.stop_operator().await;
     pending.publish_records().await;
     let record = pending.over_http().await;
     let path = format!("/pro/api/domains/{}/verify", record["id"].as_str().expect("an id"));

@@ -35,7 +35,7 @@ async fn keeps_what_is_in_a_namespace_that_is_no_longer_watched() {
     for label in ["gone", "later"] {
         declare_domain(&first, label).await;
     }
-    installation.app.stop_operator();
+    installation.app.stop_operator().await;
     first.delete_without_finalizers("customdomain/gone").await;
     let before = outside.get("customdomain/kept").await;
     start_for(&mut installation, &[&first, &second]);
@@ -44,7 +44,7 @@ async fn keeps_what_is_in_a_namespace_that_is_no_longer_watched() {
     declare_domain(&second, "new").await;
 
     // A day later, when rows of missing objects are released.
-    installation.app.stop_operator();
+    installation.app.stop_operator().await;
     first.delete_without_finalizers("customdomain/later").await;
     installation.app.advance_hours(25);
     start_for(&mut installation, &[&first, &second]);

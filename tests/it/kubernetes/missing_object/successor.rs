@@ -68,7 +68,7 @@ async fn an_object_that_is_created_again_replaces_its_predecessor_at_once() {
     let password = team.secret_value("box-mailbox", "password").await;
     installation.sign_in(&address(&team), &password).await.expect(200);
 
-    installation.app.stop_operator();
+    installation.app.stop_operator().await;
     for object in OBJECTS {
         team.delete_without_finalizers(object).await;
     }
@@ -97,7 +97,7 @@ async fn an_object_of_another_name_or_namespace_waits_for_the_predecessor() {
         team.wait_for_condition(&format!("customdomain/{name}"), "Accepted").await;
     }
 
-    installation.app.stop_operator();
+    installation.app.stop_operator().await;
     team.delete_without_finalizers("customdomain/former").await;
     team.delete_without_finalizers("customdomain/moved").await;
     installation.start_operator();
@@ -116,7 +116,7 @@ async fn an_object_of_another_name_or_namespace_waits_for_the_predecessor() {
 
 /// Deletes the team's Tenant while no operator runs.
 async fn delete_tenant(installation: &mut Installation<Cluster>, team: &Team) {
-    installation.app.stop_operator();
+    installation.app.stop_operator().await;
     team.delete_without_finalizers(&team.tenant_object()).await;
 }
 
@@ -167,7 +167,7 @@ async fn a_system_domain_in_use_is_taken_over_by_the_object_that_is_created_agai
     let (domain, mailbox) =
         (id(&team, &object, "domainId").await, id(&team, "mailbox/box", "mailboxId").await);
 
-    installation.app.stop_operator();
+    installation.app.stop_operator().await;
     team.delete_without_finalizers(&object).await;
     team.apply_object("SystemDomain", &team.tenant, &spec).await;
     installation.start_operator();
