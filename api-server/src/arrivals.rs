@@ -12,8 +12,6 @@ mod sequence;
 mod signal;
 mod subscriber;
 mod tailer;
-mod timer;
-mod topic;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -28,10 +26,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use generations::{GenerationNumber, Generations, Position};
+pub(crate) use registry::Topic;
 pub(crate) use ring::ArrivedMessage;
 pub(crate) use signal::Notifications;
 pub(crate) use subscriber::Subscriber;
-pub(crate) use topic::Topic;
 
 use registry::Registry;
 use tailer::Tailer;
@@ -101,7 +99,7 @@ async fn tick(
     clock: Arc<dyn Clock>,
     drain: CancellationToken,
 ) {
-    let mut ticks = interval(timer::TICK);
+    let mut ticks = interval(registry::TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut draining: Option<(u64, usize)> = None;
     loop {

@@ -13,31 +13,24 @@
 //! Every request reads the store once, so that a revoked right is refused at once.
 
 mod authenticator;
-mod bearer;
+mod caller;
 mod drop_in_caller;
 mod jwt;
-mod known_tokens;
-mod last_used;
 mod live_caller;
-mod mailbox_caller;
-mod mailbox_token;
 mod password;
-mod pro_caller;
-mod pro_session;
 mod session_cookie;
 mod sign_in_link;
 mod subscriber_credential;
-mod tenant_caller;
 
 pub(crate) use authenticator::Authenticator;
+pub(crate) use caller::MailboxCaller;
+pub(crate) use caller::TenantCaller;
+pub(crate) use caller::{ProCaller, ProToken};
 pub(crate) use drop_in_caller::DropInCaller;
+pub(crate) use jwt::VerifiedMailboxToken;
 pub(crate) use live_caller::{LiveCaller, MailCaller, McpCaller, StreamCaller};
-pub(crate) use mailbox_caller::MailboxCaller;
-pub(crate) use mailbox_token::VerifiedMailboxToken;
 pub(crate) use password::Passwords;
-pub(crate) use pro_caller::{ProCaller, ProToken};
 pub(crate) use session_cookie::SessionCookie;
 pub use sign_in_link::SignInLink;
 pub(crate) use sign_in_link::UnusedSignInLink;
 pub(crate) use subscriber_credential::SubscriberCredential;
-pub(crate) use tenant_caller::TenantCaller;

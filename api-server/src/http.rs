@@ -13,6 +13,4 @@ pub(crate) mod middleware;
 pub(crate) mod own_origin;
 pub(crate) mod parameter;
 pub(crate) mod prefer;
-pub(crate) mod public_caller;
 pub(crate) mod rate_limit;
-mod request_id;

@@ -6,9 +6,8 @@ mod document;
 mod endpoints;
 mod html;
 mod operation;
-mod routes;
 
 pub(crate) use document::document;
 pub(crate) use endpoints::{routes, without_webhooks};
+pub(crate) use operation::Routes;
 pub(crate) use operation::{Credential, Operation, attachment_index, email_id, path_id, query};
-pub(crate) use routes::Routes;

@@ -5,13 +5,13 @@ use axum::http::Uri;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 
-use crate::http::error::{ErrorForm, code};
-use crate::http::middleware::{self, RequestPolicy};
-use crate::http::public_caller::PublicCaller;
-use crate::openapi::{Routes, document};
-use crate::realtime::websocket;
-use crate::state::AppState;
-use crate::{mailbox_api, mcp, openapi, page, pro_api, token_api};
+use super::http::client::PublicCaller;
+use super::http::error::{ErrorForm, code};
+use super::http::middleware::{self, RequestPolicy};
+use super::openapi::{self, Routes, document};
+use super::realtime::websocket;
+use super::state::AppState;
+use super::{mailbox_api, mcp, page, pro_api, token_api};
 
 /// The OpenAPI 3.1 document of every route.
 pub fn openapi_document() -> serde_json::Value {

@@ -6,10 +6,9 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::registry::Registry;
+use super::registry::{Registry, Topic};
 use super::ring::RecentArrivals;
 use super::signal::{Notification, Notifications, Signal};
-use super::topic::Topic;
 
 /// A subscriber of the process' registry; removed when dropped.
 #[derive(Debug)]

@@ -1,23 +1,23 @@
 //! What the extractors authenticate with.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::request::Parts;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tempmail_bus::RateKey;
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
 use tempmail_model::surface::DropInSurface;
 use tempmail_model::token::{TokenHash, TokenKind};
 use tempmail_store::{ApiToken, LiveToken, Mailbox, SessionToken, Store, StoreError};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use uuid::Uuid;
 
-use super::known_tokens::KnownTokens;
-use super::last_used::LastUsedRecorder;
-use super::mailbox_token::{MailboxTokens, VerifiedMailboxToken};
-use super::pro_session::{ProSession, ProSessions};
+use super::jwt::{MailboxTokens, ProSession, ProSessions, VerifiedMailboxToken};
 use crate::http::client::Client;
 use crate::http::error::ApiError;
+use crate::http::expiring_set::ExpiringSet;
 use crate::http::rate_limit::RequestLimits;
 
 /// Verifies the credentials of all surfaces.
@@ -224,6 +224,117 @@ fn check_token(token: &ApiToken, now: Timestamp) -> Result<(), ApiError> {
 /// As [`check_token`].
 fn check_live_token(live: &LiveToken, now: Timestamp) -> Result<(), ApiError> {
     check_token(&ApiToken { expires_at: live.expires_at(), ..live.token }, now)
+}
+
+/// How long an unknown token counts as unknown.
+const UNKNOWN_FOR: Duration = Duration::from_secs(1);
+/// How long a credential that was accepted needs to wait for no turn.
+const ACCEPTED_FOR: Duration = Duration::from_secs(10 * 60);
+/// Keys of each set.
+const KEYS_MAX: usize = 10_000;
+/// Credentials of suspect clients that the store judges at a time.
+const TURNS: usize = 2;
+
+/// What was lately found out about credentials, so that a flood of wrong ones costs the store little. It gives nobody a
+/// right: a credential that may be good is judged by the store each time.
+pub(super) struct KnownTokens {
+    unknown: ExpiringSet<RateKey>,
+    accepted: ExpiringSet<RateKey>,
+    turns: Semaphore,
+}
+
+impl KnownTokens {
+    pub(super) fn new() -> Self {
+        Self {
+            unknown: ExpiringSet::new(KEYS_MAX),
+            accepted: ExpiringSet::new(KEYS_MAX),
+            turns: Semaphore::new(TURNS),
+        }
+    }
+
+    /// Whether the store had no such token within the last second.
+    pub(super) fn is_unknown(&self, credential: RateKey) -> bool {
+        self.unknown.contains(&credential)
+    }
+
+    /// Records that the store has no such token.
+    pub(super) fn record_unknown(&self, credential: RateKey) {
+        self.unknown.insert(credential, UNKNOWN_FOR);
+    }
+
+    /// Records that a credential was accepted.
+    pub(super) fn record_accepted(&self, credential: RateKey) {
+        self.accepted.insert(credential, ACCEPTED_FOR);
+    }
+
+    /// Waits until the store may judge a credential. Only those wait that come from a suspect client and were not
+    /// accepted lately; they take turns, and none is refused.
+    pub(super) async fn turn(
+        &self,
+        limits: &RequestLimits,
+        client: Client,
+        credential: RateKey,
+    ) -> Option<SemaphorePermit<'_>> {
+        if !limits.is_suspect(client) || self.accepted.contains(&credential) {
+            return None;
+        }
+        // The semaphore is never closed.
+        self.turns.acquire().await.ok()
+    }
+}
+
+/// A mailbox is recorded at most once in this time.
+const MAILBOX_INTERVAL: SignedDuration = SignedDuration::from_hours(1);
+/// A token is recorded at most once in this time.
+const TOKEN_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
+/// Records that may be queued.
+const QUEUE_MAX: usize = 1024;
+
+enum LastUse {
+    Mailbox(Uuid, Timestamp),
+    Token(Uuid, Timestamp),
+}
+
+/// Records when mailboxes and tokens were last used, in the background. Records are dropped while many are queued: only
+/// the removal of unused mailboxes and the lists of tokens depend on them.
+pub(crate) struct LastUsedRecorder(mpsc::Sender<LastUse>);
+
+impl LastUsedRecorder {
+    /// Starts the task that writes the records; it ends when the recorder is dropped.
+    pub(super) fn start(store: Store) -> Self {
+        let (sender, mut queued) = mpsc::channel(QUEUE_MAX);
+        tokio::spawn(async move {
+            while let Some(last_use) = queued.recv().await {
+                let written = match last_use {
+                    LastUse::Mailbox(id, at) => store.touch_mailbox(id, at, MAILBOX_INTERVAL).await,
+                    LastUse::Token(id, at) => store.touch_token(id, at, TOKEN_INTERVAL).await,
+                };
+                if written.is_err() {
+                    tracing::debug!("a last use was not recorded");
+                }
+            }
+        });
+        Self(sender)
+    }
+
+    /// Records that a mailbox was signed in to or read.
+    pub(crate) fn record_mailbox(&self, mailbox: &Mailbox, now: Timestamp) {
+        if now.duration_since(mailbox.seen_at) >= MAILBOX_INTERVAL {
+            self.enqueue(LastUse::Mailbox(mailbox.id, now));
+        }
+    }
+
+    /// Records that a token was used.
+    pub(super) fn record_token(&self, token: &ApiToken, now: Timestamp) {
+        if token.last_used_at.is_none_or(|last| now.duration_since(last) >= TOKEN_INTERVAL) {
+            self.enqueue(LastUse::Token(token.id, now));
+        }
+    }
+
+    fn enqueue(&self, last_use: LastUse) {
+        // The queue is full: the next use is recorded instead.
+        let _ = self.0.try_send(last_use);
+    }
 }
 
 #[cfg(test)]

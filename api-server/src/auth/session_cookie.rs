@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, Uri};
 use tempmail_runtime::config::Http;
 use tempmail_runtime::known_host::is_loopback;
 
-use super::pro_session::LIFETIME_SECONDS;
+use super::jwt::SESSION_SECONDS;
 use crate::http::error::ApiError;
 use crate::http::json_body::is_json;
 use crate::http::own_origin;
@@ -67,7 +67,7 @@ impl SessionCookie {
     /// The session is no JWT.
     pub(crate) fn set(self, session: &str) -> Result<HeaderValue, ApiError> {
         let Self { name, attributes } = self;
-        HeaderValue::try_from(format!("{name}={session}; {attributes}; Max-Age={LIFETIME_SECONDS}"))
+        HeaderValue::try_from(format!("{name}={session}; {attributes}; Max-Age={SESSION_SECONDS}"))
             .map_err(|_not_ascii| ApiError::Internal)
     }
 

@@ -6,10 +6,10 @@ use tempmail_store::Store;
 use uuid::Uuid;
 
 use super::authenticator::Authenticator;
+use super::caller::ProCaller;
 use super::drop_in_caller::DropInCaller;
+use super::jwt::ProSession;
 use super::live_caller::LiveCaller;
-use super::pro_caller::ProCaller;
-use super::pro_session::ProSession;
 use crate::http::error::ApiError;
 
 /// The API token of a subscriber, or the session of one.

@@ -7,10 +7,9 @@ use axum::http::request::Parts;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
-use crate::http::client::Client;
+use crate::http::client::{self, Client};
 use crate::http::error::{ApiError, DropIn, DropInError};
 use crate::http::json_body::JsonObject;
-use crate::http::public_caller;
 use crate::state::AppState;
 
 /// A client without a credential. Extracting it counts the request against the client's rate.
@@ -35,7 +34,7 @@ impl<S: DropIn> FromRequestParts<AppState> for Anyone<S> {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, DropInError<S>> {
         // The middleware has put it there.
         let client = parts.extensions.get::<Client>().copied().ok_or(ApiError::Internal)?;
-        public_caller::count(client, &state.limits, parts).await?;
+        client::count_public_request(client, &state.limits, parts).await?;
         Ok(Self(PhantomData))
     }
 }

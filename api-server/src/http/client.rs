@@ -5,12 +5,18 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use axum::response::Response;
 use ipnet::IpNet;
 use tempmail_admission::{Client as Origin, ClientNetwork, Holder, TurnKey};
 use tempmail_model::chance;
 use tempmail_runtime::config::Http;
 use uuid::Uuid;
+
+use super::error::{ApiError, Surface};
+use super::rate_limit::{RateLimitHeaders, RequestLimits};
 
 /// The peer of a connection, put into the extensions of its requests.
 #[derive(Debug, Clone, Copy)]
@@ -116,6 +122,43 @@ fn hop_address(hop: &[u8]) -> Option<IpAddr> {
     let bare = hop.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(hop);
     let address = bare.parse().or_else(|_| hop.parse::<SocketAddr>().map(|with_port| with_port.ip())).ok()?;
     Some(IpAddr::to_canonical(&address))
+}
+
+/// A client without a credential. Extracting it counts the request against the client's rate: requests with a
+/// credential count by that, so that nobody is refused for what others behind its address do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PublicCaller {
+    pub(crate) client: Client,
+}
+
+impl<S: AsRef<RequestLimits> + Send + Sync> FromRequestParts<S> for PublicCaller {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let surface = Surface::of_path(parts.uri.path());
+        let client = parts.extensions.get::<Client>().copied();
+        // The middleware has put it there.
+        let client = client.ok_or_else(|| ApiError::Internal.into_response_on(surface))?;
+        count_public_request(client, state.as_ref(), parts)
+            .await
+            .map_err(|error| error.into_response_on(surface))?;
+        Ok(Self { client })
+    }
+}
+
+/// Counts a request of a client without a credential against its rate.
+///
+/// # Errors
+/// [`ApiError::RateLimitExceeded`].
+pub(crate) async fn count_public_request(
+    client: Client,
+    limits: &RequestLimits,
+    parts: &Parts,
+) -> Result<(), ApiError> {
+    match limits.count_public(client).await {
+        Some(decision) => RateLimitHeaders::enforce_in(&parts.extensions, "client", decision),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

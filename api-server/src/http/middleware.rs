@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt as _;
+use tempmail_model::chance;
 use tempmail_model::surface::DropInSurface;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::known_host;
@@ -24,7 +25,7 @@ use super::client::{Client, ClientResolver, PeerAddr};
 use super::error::{ApiError, ErrorForm, MCP_PATHS, Refusal};
 use super::json_body::BODY_MAX;
 use super::rate_limit::{RateLimitHeaders, RequestLimits};
-use super::{cors, own_origin, request_id};
+use super::{cors, own_origin};
 
 /// How long the answer waits that a client has reached a limit of its address: a client that asks again at once costs
 /// little then.
@@ -115,7 +116,7 @@ pub(crate) async fn handle(
     let peer =
         request.extensions().get::<PeerAddr>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
     let client = policy.clients.of_request(peer, request.headers());
-    let id = request_id::of(request.headers(), &policy.clients, peer);
+    let id = request_id(request.headers(), &policy.clients, peer);
     let span = tracing::info_span!("request", request.id = id.to_str().unwrap_or_default());
     let rate_limit = RateLimitHeaders::default();
     request.extensions_mut().insert(client);
@@ -136,7 +137,7 @@ pub(crate) async fn handle(
     if let Some(origin) = origin {
         cors::allow_origin(headers, origin);
     }
-    headers.insert(request_id::X_REQUEST_ID, id);
+    headers.insert(X_REQUEST_ID, id);
     set_default_headers(headers);
     let route = policy.route_label(route.as_ref());
     let (status, seconds) = (response.status(), began.elapsed().as_secs_f64());
@@ -217,5 +218,53 @@ fn method_label(method: &Method) -> &'static str {
         Method::DELETE => "DELETE",
         Method::OPTIONS => "OPTIONS",
         _ => "other",
+    }
+}
+
+/// The header field with the id of a request, in requests and answers.
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Characters of an id that a proxy gave.
+const LENGTH_MAX: usize = 128;
+
+/// The id that a trusted proxy gave the request, else a new one: other clients must not choose what is
+/// written to the log. A copy: the field itself would keep the buffer of the whole header section.
+fn request_id(headers: &HeaderMap, clients: &ClientResolver, peer: IpAddr) -> HeaderValue {
+    let id = match headers.get(X_REQUEST_ID) {
+        Some(given) if clients.is_trusted_proxy(peer) && is_plain(given) => {
+            HeaderValue::from_bytes(given.as_bytes())
+        }
+        _ => HeaderValue::try_from(chance::uuid().to_string()),
+    };
+    id.expect("a plain id and a UUID are visible ASCII")
+}
+
+fn is_plain(id: &HeaderValue) -> bool {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_.:".contains(b);
+    (1..=LENGTH_MAX).contains(&id.len()) && id.as_bytes().iter().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use tempmail_runtime::config::Http;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn takes_the_id_of_a_trusted_proxy_only() {
+        let clients = ClientResolver::new(&Http {
+            trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
+            ..Http::default()
+        });
+        let of = |peer: &str, id: &str| {
+            let headers = HeaderMap::from_iter([(X_REQUEST_ID, HeaderValue::try_from(id).unwrap())]);
+            request_id(&headers, &clients, peer.parse().unwrap()).to_str().unwrap().to_owned()
+        };
+        assert_eq!(of("10.0.0.1", "req_1.a:b-c"), "req_1.a:b-c");
+        assert_ne!(of("192.0.2.1", "req_1"), "req_1");
+        for wrong in ["", "a b", "name@inbox.example", &"x".repeat(129)] {
+            assert!(Uuid::try_parse(&of("10.0.0.1", wrong)).is_ok(), "{wrong}");
+        }
     }
 }

@@ -2,24 +2,23 @@
 //! mailboxes by client, on failed sign-ins, on password resets and changes by tenant, and on requests that nobody may
 //! make. They apply before any hashing, and use real time, not business time.
 
-pub(super) mod headers;
-mod per_network;
 mod refused;
 mod sign_in;
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
+use tempmail_admission::{ClientNetwork, NETWORK_TIMES};
 use tempmail_bus::{RateDecision, RateLimit, SharedBus};
 use tempmail_model::limits::{Limits, TENANT_CHANGES_WINDOW};
 use uuid::Uuid;
 
-use self::per_network::PerNetwork;
 use self::refused::RefusedRequests;
 use self::sign_in::SignInLimits;
 use super::client::Client;
 use super::error::ApiError;
 
-pub(crate) use headers::RateLimitHeaders;
 pub(crate) use sign_in::SignInAttempt;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -151,12 +150,83 @@ pub(crate) fn enforce(name: &'static str, decision: RateDecision) -> Result<(), 
     }
 }
 
+/// The limits of the networks of a client, narrowest first: each network counts, and the wider ones have more.
+struct PerNetwork<L>([L; NETWORK_TIMES.len()]);
+
+impl<L> PerNetwork<L> {
+    /// With those that `limit` makes of how many times the limit of one client a network has.
+    fn new(limit: impl Fn(u32) -> L) -> Self {
+        Self(NETWORK_TIMES.map(limit))
+    }
+
+    /// The limits of a client, with the network that each counts by; none for a client without limits.
+    fn of(&self, client: Client) -> impl Iterator<Item = (&L, ClientNetwork)> {
+        self.0.iter().zip(client.networks().map(|(network, _)| network))
+    }
+}
+
+/// The fields of draft-ietf-httpapi-ratelimit-headers.
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
+/// The decision of a limit, recorded while a request is handled and written to its answer. One per
+/// request.
+#[derive(Clone, Default)]
+pub(crate) struct RateLimitHeaders(Arc<OnceLock<(&'static str, RateDecision)>>);
+
+impl RateLimitHeaders {
+    /// Records the decision of the limit `name` with the request; the first one counts.
+    ///
+    /// # Errors
+    /// [`ApiError::RateLimitExceeded`] where the request exceeds the limit.
+    pub(crate) fn enforce_in(
+        extensions: &Extensions,
+        name: &'static str,
+        decision: RateDecision,
+    ) -> Result<(), ApiError> {
+        match extensions.get::<Self>() {
+            Some(report) => report.enforce(name, decision),
+            None => enforce(name, decision),
+        }
+    }
+
+    /// Records the decision of the limit `name`; the first one counts.
+    ///
+    /// # Errors
+    /// [`ApiError::RateLimitExceeded`] where the request exceeds the limit.
+    pub(crate) fn enforce(&self, name: &'static str, decision: RateDecision) -> Result<(), ApiError> {
+        let _ = self.0.set((name, decision));
+        enforce(name, decision)
+    }
+
+    /// Writes the fields, if a decision was recorded and the answer does not have those of the limit that refused it.
+    pub(crate) fn write_to(&self, headers: &mut HeaderMap) {
+        if let Some((name, decision)) = self.0.get()
+            && !headers.contains_key(LIMIT)
+        {
+            write_headers(name, *decision, headers);
+        }
+    }
+}
+
+/// Writes the fields of a decision of the limit `name`.
+pub(crate) fn write_headers(name: &str, decision: RateDecision, headers: &mut HeaderMap) {
+    let window = decision.window.as_secs().max(1);
+    let reset = decision.reset.as_secs() + u64::from(decision.reset.subsec_nanos() > 0);
+    let policy = format!("\"{name}\";q={};w={window}", decision.limit);
+    let limit = format!("\"{name}\";r={};t={reset}", decision.remaining);
+    for (field, value) in [(POLICY, policy), (LIMIT, limit)] {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(field, value);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::IpAddr;
-    use std::sync::Arc;
 
-    use axum::http::HeaderMap;
+    use tempmail_admission::Client as Origin;
     use tempmail_bus::LocalBus;
     use tempmail_runtime::config::Http;
 
@@ -243,5 +313,37 @@ mod tests {
         let defaults = Limits::default();
         assert_eq!(attempted(&defaults).await, 20, "in a minute");
         assert_eq!(attempted(&Limits { sign_in_failures_per_minute: 200, ..defaults }).await, 100);
+    }
+
+    #[test]
+    fn has_the_limit_of_each_network() {
+        let limits = PerNetwork::new(|times| 10 * times);
+        for address in ["192.0.2.1", "2001:db8::1"] {
+            let origin = Origin::Address(address.parse().unwrap());
+            let limited = limits.of(Client { origin, unlimited: false });
+            let expected: Vec<_> = origin.networks().map(|(network, times)| (10 * times, network)).collect();
+            assert_eq!(limited.map(|(limit, network)| (*limit, network)).collect::<Vec<_>>(), expected);
+            assert_eq!(limits.of(Client { origin, unlimited: true }).count(), 0);
+        }
+    }
+
+    #[test]
+    fn writes_the_fields_of_the_draft() {
+        let mut extensions = Extensions::new();
+        let report = RateLimitHeaders::default();
+        extensions.insert(report.clone());
+        let decision = RateDecision {
+            allowed: true,
+            limit: 20,
+            window: Duration::from_secs(1),
+            remaining: 19,
+            reset: Duration::from_millis(50),
+            retry_after: Duration::ZERO,
+        };
+        RateLimitHeaders::enforce_in(&extensions, "client", decision).unwrap();
+        let mut headers = HeaderMap::new();
+        report.write_to(&mut headers);
+        assert_eq!(headers["ratelimit-policy"], "\"client\";q=20;w=1");
+        assert_eq!(headers["ratelimit"], "\"client\";r=19;t=1");
     }
 }

@@ -13,9 +13,9 @@ use uuid::Uuid;
 
 use super::signed_in::SignedIn;
 use crate::auth::{MailboxCaller, ProToken};
+use crate::http::client::PublicCaller;
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
-use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::resources::mailbox::creation::{self, Creator};
 use crate::resources::mailbox::remove;

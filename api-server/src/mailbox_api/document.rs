@@ -10,11 +10,10 @@ use tempmail_model::document::DocumentReader;
 
 use super::message::find;
 use crate::auth::{MailboxCaller, VerifiedMailboxToken};
-use crate::http::client::Client;
+use crate::http::client::{Client, PublicCaller};
 use crate::http::error::ApiError;
 use crate::http::json_body::JsonObject;
 use crate::http::parameter::PathId;
-use crate::http::public_caller::PublicCaller;
 use crate::message::INITIAL_CHUNK;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::resources::document::{self, CreatedDocument, as_unknown, create_operation, open_operation};

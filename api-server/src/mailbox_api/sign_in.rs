@@ -5,9 +5,9 @@ use axum::extract::State;
 use serde_json::json;
 
 use super::signed_in::SignedIn;
+use crate::http::client::PublicCaller;
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
-use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::resources::mailbox::sign_in::sign_in;
 use crate::state::AppState;

@@ -7,8 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::callback;
 use super::html::list;
-use super::operation::{Credential, Operation, Success};
-use super::routes::Routes;
+use super::operation::{Credential, Operation, Routes, Success};
 use crate::http::error::Surface;
 use crate::http::error::code::{self, Code};
 

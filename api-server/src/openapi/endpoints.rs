@@ -12,10 +12,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::html;
-use super::operation::{Credential, Operation, query};
-use super::routes::Routes;
+use super::operation::{Credential, Operation, Routes, query};
+use crate::http::client::PublicCaller;
 use crate::http::parameter::unique_query_parameters;
-use crate::http::public_caller::PublicCaller;
 use crate::http::rate_limit::RequestLimits;
 
 /// Both answers may be cached for a minute.

@@ -13,10 +13,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::auth::{ProCaller, SessionCookie, TenantCaller as _};
+use crate::http::client::PublicCaller;
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
 use crate::http::own_origin;
-use crate::http::public_caller::PublicCaller;
 use crate::http::rate_limit::enforce;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;

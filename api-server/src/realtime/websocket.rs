@@ -21,10 +21,10 @@ use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::Response;
 
+use crate::http::client::PublicCaller;
 use crate::http::connection::Connection;
 use crate::http::error::{ApiError, code};
 use crate::http::own_origin;
-use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
 

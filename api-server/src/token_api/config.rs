@@ -9,8 +9,8 @@ use tempmail_model::address::{LOCAL_PART_MAX, MAILBOX_LOCAL_PART_PATTERN};
 use tempmail_model::limits::LONG_POLL_SECONDS;
 use utoipa::ToSchema;
 
+use crate::http::client::PublicCaller;
 use crate::http::error::V1Error;
-use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
 

@@ -9,8 +9,7 @@ use std::time::Duration;
 use tempmail_admission::ClientNetwork;
 use tempmail_bus::{RateDecision, RateLimit};
 
-use super::MINUTE;
-use super::per_network::PerNetwork;
+use super::{MINUTE, PerNetwork};
 use crate::http::client::Client;
 use crate::http::expiring_set::ExpiringSet;
 

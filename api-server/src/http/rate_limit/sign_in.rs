@@ -7,8 +7,7 @@ use tempmail_bus::{Attempt, FailureLimit, RateKey, SharedBus};
 use tempmail_model::limits::Limits;
 use tokio::runtime::Handle;
 
-use super::MINUTE;
-use super::per_network::PerNetwork;
+use super::{MINUTE, PerNetwork};
 use crate::http::client::Client;
 use crate::http::error::ApiError;
 
