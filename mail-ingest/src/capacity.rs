@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tempmail_model::address::RecipientAddress;
 use tempmail_model::clock::Clock;
-use tempmail_model::limits::Limits;
+use tempmail_runtime::config::Limits;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_store::{DeliveryLimits, Store, StoreError};
 

@@ -98,8 +98,7 @@ mod tests {
     use std::sync::mpsc;
 
     use tempmail_bus::LocalBus;
-    use tempmail_model::limits::Limits;
-    use tempmail_runtime::config::Http;
+    use tempmail_runtime::config::{Http, Limits};
     use tempmail_runtime::cores;
     use uuid::Uuid;
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use tempmail_admission::{ClientNetwork, NETWORK_TIMES};
 use tempmail_bus::{RateDecision, RateLimit, SharedBus};
-use tempmail_model::limits::{Limits, TENANT_CHANGES_WINDOW};
+use tempmail_model::limits::TENANT_CHANGES_WINDOW;
+use tempmail_runtime::config::Limits;
 use uuid::Uuid;
 
 use self::refused::RefusedRequests;

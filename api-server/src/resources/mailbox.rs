@@ -6,7 +6,7 @@ pub(crate) mod sign_in;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tempmail_model::limits::Limits;
+use tempmail_runtime::config::Limits;
 use tempmail_store::Actor;
 use uuid::Uuid;
 

@@ -19,9 +19,14 @@ pub struct RolePrefix(String);
 #[error("a prefix of roles has 1 to 54 of a-z, 0-9 and _, begins with a letter or _, and is not pg or pg_…")]
 pub struct InvalidRolePrefix;
 
+impl RolePrefix {
+    /// That of an installation which shares its server with no other.
+    pub const DEFAULT: &str = "tempmail";
+}
+
 impl Default for RolePrefix {
     fn default() -> Self {
-        Self("tempmail".to_owned())
+        Self(Self::DEFAULT.to_owned())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Default limits, as the interface states them.
 
 use reqwest::Method;
-use tempmail_model::limits::Limits;
+use tempmail_runtime::config::Limits;
 use tempmail_tests::{App, Response};
 
 /// Tempmail with default limits for every client.

@@ -1,7 +1,7 @@
 //! Removes what has ended, in small batches.
 
 use jiff::{SignedDuration, Timestamp};
-use tempmail_model::limits::Limits;
+use tempmail_runtime::config::Limits;
 use tempmail_store::{CLEANUP_BATCH, Store};
 
 /// Removes free mailboxes that were not used for `limits.idle_mailbox_days`. Erases the passwords of removed mailboxes whose

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tempmail_bus::{Attempt, FailureLimit, RateKey, SharedBus};
-use tempmail_model::limits::Limits;
+use tempmail_runtime::config::Limits;
 use tokio::runtime::Handle;
 
 use super::{MINUTE, PerNetwork};

@@ -7,11 +7,9 @@ use figment::error::Kind as Cause;
 use figment::providers::Serialized;
 use serde_json::Value;
 
-use super::environment;
-use super::error::ConfigError;
 use super::removed::{self, RemovedSetting};
-use super::schema;
-use super::settings::Config;
+use super::setting::{self, pointer};
+use super::{Config, ConfigError, environment};
 
 /// What file and environment set, not merged with defaults and flags yet.
 #[derive(Debug)]
@@ -45,14 +43,16 @@ impl Sources {
         let mut file =
             file.map(read_file).transpose()?.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         let mut removed = removed::take_from(&mut file);
+        if let Some(bound) = setting::bounds().find(|bound| file.pointer(&pointer(bound.path)).is_some()) {
+            return Err(ConfigError::UnknownKey(bound.path.to_owned()));
+        }
         let environment = environment::read(variables, &mut removed)?;
         Ok(Self { file, environment: environment.settings, tuning: environment.tuning, removed })
     }
 
     /// Whether file or environment set the key.
     pub fn sets(&self, key: &str) -> bool {
-        let pointer = format!("/{}", key.replace('.', "/"));
-        [&self.file, &self.environment].iter().any(|source| source.pointer(&pointer).is_some())
+        [&self.file, &self.environment].iter().any(|source| source.pointer(&pointer(key)).is_some())
     }
 
     /// The configuration: file and environment override `defaults`, and `flags` override them. Both
@@ -61,7 +61,8 @@ impl Sources {
     /// # Errors
     /// [`ConfigError`].
     pub fn config(&self, defaults: &Value, flags: &Value) -> Result<Config, ConfigError> {
-        let mut config: Config = Figment::from(Serialized::defaults(defaults))
+        let mut config: Config = Figment::from(Serialized::defaults(setting::defaults()))
+            .merge(Serialized::defaults(defaults))
             .merge(Serialized::defaults(&self.file))
             .merge(Serialized::defaults(&self.environment))
             .merge(Serialized::defaults(flags))
@@ -114,9 +115,9 @@ fn explain(error: &figment::Error) -> ConfigError {
         return ConfigError::UnknownKey(full.join("."));
     }
     let full = path.join(".");
-    let known = (1..=path.len()).rev().find_map(|n| schema::find(&path[..n].join(".")));
+    let known = (1..=path.len()).rev().find_map(|n| setting::find(&path[..n].join(".")));
     match known {
-        Some(key) => ConfigError::InvalidValue { key: full, expected: key.expected },
+        Some(setting) => ConfigError::InvalidValue { key: full, expected: setting.expected },
         None => ConfigError::InvalidValue { key: full, expected: "a group of keys" },
     }
 }
@@ -220,6 +221,8 @@ mod tests {
         for (yaml, variables, sentence) in [
             ("smtp: {hots: a}", &[][..], "`smtp.hots` is not a key"),
             ("nope: 1", &[], "`nope` is not a key"),
+            ("limits: {tenant_changes: 1}", &[], "`limits.tenant_changes` is not a key"),
+            ("", &[("TEMPMAIL_LIMITS__TENANT_CHANGES", "1")], "TEMPMAIL_LIMITS__TENANT_CHANGES sets no key"),
             ("compat: {mailtmx: {listen: hush}}", &[], "`compat.mailtmx` is not a key"),
             ("mailtm: {listen: hush}", &[], "`mailtm` is not a key"),
             ("smtp: {tls: {cart: a}}", &[], "`smtp.tls.cart` is not a key"),

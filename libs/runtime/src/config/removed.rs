@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::setting::pointer;
+
 /// A setting that was removed, or a group of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemovedSetting {
@@ -81,20 +83,15 @@ pub(super) fn take_from(file: &mut Value) -> Vec<RemovedSetting> {
     REMOVED.iter().filter(is_set).copied().collect()
 }
 
-/// The JSON pointer (RFC 6901) of a dotted path; that of the whole document for an empty one.
-fn pointer(path: &str) -> String {
-    if path.is_empty() { String::new() } else { format!("/{}", path.replace('.', "/")) }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::schema;
+    use super::super::setting::settings;
     use super::*;
 
     #[test]
     fn no_setting_is_both_there_and_removed() {
-        for key in schema::KEYS {
-            assert_eq!(RemovedSetting::find(key.path), None, "{}", key.path);
+        for setting in settings() {
+            assert_eq!(RemovedSetting::find(setting.path), None, "{}", setting.path);
         }
         assert!(RemovedSetting::find("compat.mailtm").is_some());
         assert!(RemovedSetting::find("compat.mailtmx").is_none());

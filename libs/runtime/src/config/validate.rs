@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use axum::http::Uri;
 use ipnet::IpNet;
 use tempmail_model::address::normalize_domain;
+use tracing_subscriber::EnvFilter;
 
-use super::error::ConfigError;
-use super::schema;
-use super::settings::Config;
+use super::setting::{self, pointer};
+use super::{Config, ConfigError};
 
 impl Config {
     /// Checks each value, and values that depend on each other. Key rings are checked by
@@ -17,37 +17,14 @@ impl Config {
     /// # Errors
     /// [`ConfigError::InvalidValue`] or [`ConfigError::Conflict`] for the first mistake.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        self.validate_numbers()?;
-        require(self.redis.url.is_empty() || is_redis_url(self.redis.url.expose()), "redis.url")?;
-        require(is_origin(&self.http.base_url), "http.base_url")?;
-        require(self.http.cors_origins.iter().all(|origin| is_origin(origin)), "http.cors_origins")?;
-        require(self.http.hosts.iter().all(|host| is_host(host)), "http.hosts")?;
-        require(normalize_domain(&self.smtp.hostname).is_ok(), "smtp.hostname")?;
-        require(tracing_subscriber::EnvFilter::try_new(&self.telemetry.log).is_ok(), "telemetry.log")?;
-        let endpoint = self.telemetry.otlp_endpoint.as_deref();
-        require(endpoint.is_none_or(is_base_url), "telemetry.otlp_endpoint")?;
-        for (networks, key) in [
-            (&self.http.trusted_proxies, "http.trusted_proxies"),
-            (&self.http.unlimited_networks, "http.unlimited_networks"),
-            (&self.smtp.unlimited_networks, "smtp.unlimited_networks"),
-            (&self.smtp.proxy_networks, "smtp.proxy_networks"),
-            (&self.webhooks.allowed_networks, "webhooks.allowed_networks"),
-            (&self.webhooks.denied_networks, "webhooks.denied_networks"),
-        ] {
-            require(networks.iter().all(is_network), key)?;
+        let values = serde_json::to_value(self).unwrap_or_default();
+        for setting in setting::settings() {
+            let value = values.pointer(&pointer(setting.path));
+            require(value.is_some_and(|value| setting.kind.accepts(value)), setting.path)?;
         }
-        // Anyone could claim any address.
-        require(
-            self.smtp.proxy_networks.iter().all(|network| network.prefix_len() > 0),
-            "smtp.proxy_networks",
-        )?;
-        require(is_object_name(&self.operator.lease_name), "operator.lease_name")?;
-        require(self.operator.secret_check_seconds >= 5, "operator.secret_check_seconds")?;
-        let keys_secret = &self.operator.keys_secret;
-        require(keys_secret.is_empty() || is_object_name(keys_secret), "operator.keys_secret")?;
-        require(are_namespaces(&self.operator.watch_namespaces), "operator.watch_namespaces")?;
-        let pod_name = &self.operator.pod_name;
-        require(pod_name.is_empty() || is_object_name(pod_name), "operator.pod_name")?;
+        // Not printed, so not among the values.
+        require(self.redis.url.is_empty() || is_redis_url(self.redis.url.expose()), "redis.url")?;
+        require(are_different(&self.operator.watch_namespaces), "operator.watch_namespaces")?;
         if self.smtp.tls.cert.is_some() != self.smtp.tls.key.is_some() {
             return Err(ConfigError::Conflict("`smtp.tls.cert` and `smtp.tls.key` must be set together"));
         }
@@ -71,24 +48,13 @@ impl Config {
         }
         Ok(())
     }
-
-    /// No number may be 0, or above its maximum.
-    fn validate_numbers(&self) -> Result<(), ConfigError> {
-        let values = serde_json::to_value(self).unwrap_or_default();
-        let wrong = schema::KEYS.iter().find(|key| {
-            let value = values.pointer(&format!("/{}", key.path.replace('.', "/")));
-            let number = value.and_then(serde_json::Value::as_u64);
-            number.is_some_and(|number| number == 0 || key.max.is_some_and(|max| number > max))
-        });
-        wrong.map_or(Ok(()), |key| require(false, key.path))
-    }
 }
 
 fn require(valid: bool, path: &'static str) -> Result<(), ConfigError> {
     if valid {
         return Ok(());
     }
-    let expected = schema::find(path).map_or("something else", |key| key.expected);
+    let expected = setting::find(path).map_or("something else", |setting| setting.expected);
     Err(ConfigError::InvalidValue { key: path.to_owned(), expected })
 }
 
@@ -97,8 +63,21 @@ fn is_redis_url(text: &str) -> bool {
     ["redis://", "rediss://", "unix://"].iter().any(|scheme| text.starts_with(scheme))
 }
 
+/// For settings whose type refuses all that is invalid.
+pub(super) fn any_text(_: &str) -> bool {
+    true
+}
+
+pub(super) fn is_host_name(text: &str) -> bool {
+    normalize_domain(text).is_ok()
+}
+
+pub(super) fn is_log_filter(text: &str) -> bool {
+    EnvFilter::try_new(text).is_ok()
+}
+
 /// Whether a text is an RFC 1123 subdomain, as names of Kubernetes objects are.
-fn is_object_name(text: &str) -> bool {
+pub(super) fn is_object_name(text: &str) -> bool {
     let is_label = |label: &str| {
         label.starts_with(|first: char| first.is_ascii_alphanumeric())
             && label.ends_with(|last: char| last.is_ascii_alphanumeric())
@@ -107,15 +86,21 @@ fn is_object_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }
 
-/// Whether the texts are names of namespaces, each another one.
-fn are_namespaces(texts: &[String]) -> bool {
-    let is_namespace = |text: &String| text.len() <= 63 && !text.contains('.') && is_object_name(text);
-    let different: BTreeSet<&String> = texts.iter().collect();
-    texts.iter().all(is_namespace) && different.len() == texts.len()
+pub(super) fn is_object_name_or_empty(text: &str) -> bool {
+    text.is_empty() || is_object_name(text)
+}
+
+/// Whether a text is an RFC 1123 label, as names of namespaces are.
+pub(super) fn is_namespace(text: &str) -> bool {
+    text.len() <= 63 && !text.contains('.') && is_object_name(text)
+}
+
+fn are_different(texts: &[String]) -> bool {
+    texts.iter().collect::<BTreeSet<_>>().len() == texts.len()
 }
 
 /// Whether a text is an origin: scheme, host and perhaps a port, nothing after it.
-fn is_origin(text: &str) -> bool {
+pub(super) fn is_origin(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else { return false };
     let Some(authority) = uri.authority() else { return false };
     let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
@@ -129,22 +114,29 @@ fn is_origin(text: &str) -> bool {
 }
 
 /// Whether a text is a host without a port: a name, or an address (IPv6 in brackets).
-fn is_host(text: &str) -> bool {
+pub(super) fn is_host(text: &str) -> bool {
     let authority = format!("http://{text}");
     is_origin(&authority) && authority.parse::<Uri>().is_ok_and(|uri| uri.host() == Some(text))
 }
 
 /// Whether a text is an origin, perhaps with a path, so that a path can be added to it.
-fn is_base_url(text: &str) -> bool {
+pub(super) fn is_base_url(text: &str) -> bool {
     let host = text.find("://").map_or(0, |at| at + 3);
     let path = text[host..].find('/').map_or(text.len(), |at| host + at);
     is_origin(&text[..path]) && !text[path..].contains(['?', '#'])
 }
 
-/// Whether no bit is set behind the prefix: `10.1.2.3/8` is more likely a mistake than a network. Nor is a network of
+/// Whether a text is a network without a bit behind its prefix: `10.1.2.3/8` is more likely a mistake. Nor is a network of
 /// mapped addresses one, since these count as IPv4.
-fn is_network(network: &IpNet) -> bool {
-    network.addr() == network.network() && network.addr().to_canonical() == network.addr()
+pub(super) fn is_network(text: &str) -> bool {
+    text.parse::<IpNet>().is_ok_and(|network| {
+        network.addr() == network.network() && network.addr().to_canonical() == network.addr()
+    })
+}
+
+/// Whether a text is a network of load balancers: not of all addresses, which would let anyone claim any address.
+pub(super) fn is_network_of_proxies(text: &str) -> bool {
+    is_network(text) && text.parse::<IpNet>().is_ok_and(|network| network.prefix_len() > 0)
 }
 
 #[cfg(test)]
