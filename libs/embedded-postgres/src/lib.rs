@@ -9,26 +9,17 @@
 
 mod account;
 mod binaries;
-mod connection_url;
-mod data_directory;
-mod download;
+mod connection;
+mod directory;
 mod error;
-mod file;
 mod launch;
-mod lock;
-mod options;
-mod orphan;
-mod pid_file;
 mod process;
-mod progress;
-mod random;
 mod server;
-mod settings;
-mod socket;
 
-pub use connection_url::running_url;
+pub use connection::running_url;
+pub use directory::DirectoryLock;
 pub use error::Error;
-pub use lock::DirectoryLock;
-pub use options::Options;
-pub use progress::Progress;
-pub use server::EmbeddedPostgres;
+pub use server::{EmbeddedPostgres, Options};
+
+/// Called with one line for a step of a start that takes long, such as a download.
+pub type Progress = fn(&str);

@@ -7,15 +7,14 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use tokio::process::Child;
 
+use crate::Progress;
 use crate::account::{Account, create_outer_directory};
 use crate::binaries::Search;
-use crate::connection_url::socket_url;
+use crate::connection::{self, socket_url};
+use crate::directory::{self, DirectoryLock};
 use crate::error::Error;
-use crate::launch::Launch;
-use crate::lock::DirectoryLock;
-use crate::options::Options;
-use crate::process::send_signal;
-use crate::{data_directory, file, orphan, settings, socket};
+use crate::launch::{self, Launch};
+use crate::process::{self, send_signal};
 
 const STOP_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -49,8 +48,8 @@ impl EmbeddedPostgres {
         let lock = DirectoryLock::acquire(&directory, "lock")?;
 
         let data = directory.join("data");
-        orphan::stop(&account, &data, options.progress).await?;
-        let data_major = data_directory::major_version(&data)?;
+        process::stop_orphans(&account, &data, options.progress).await?;
+        let data_major = directory::major_version(&data)?;
         let downloads = match account.check_access(&options.downloads) {
             Ok(()) => options.downloads.clone(),
             Err(_) => directory.clone(),
@@ -58,16 +57,16 @@ impl EmbeddedPostgres {
         let binaries = Search::new(downloads, options.skip_installed)
             .find(&account, &data, data_major, options.progress)
             .await?;
-        let password = data_directory::password(&directory.join("password"), data_major.is_some())?;
+        let password = directory::password(&directory.join("password"), data_major.is_some())?;
         if data_major.is_none() {
             (options.progress)("creating the database");
-            data_directory::create(&account, &binaries, &directory, &password, options.durable).await?;
+            directory::create_data(&account, &binaries, &directory, &password, options.durable).await?;
         }
         let preferred = directory.join("socket");
-        let socket = socket::create_directory(&account, &preferred)?;
-        let text = settings::configuration(&socket, options.durable, &options.settings);
-        file::write(&directory.join("postgresql.conf"), &text, 0o644)?;
-        file::write(&directory.join("pg_hba.conf"), settings::HBA, 0o644)?;
+        let socket = connection::create_socket_directory(&account, &preferred)?;
+        let text = launch::configuration(&socket, options.durable, &options.settings);
+        directory::write(&directory.join("postgresql.conf"), &text, 0o644)?;
+        directory::write(&directory.join("pg_hba.conf"), launch::HBA, 0o644)?;
 
         let launch = Launch { account: &account, binaries: &binaries, directory: &directory };
         let child = launch.spawn().await?;
@@ -135,6 +134,40 @@ impl Drop for EmbeddedPostgres {
         }
         if self.has_temporary_socket {
             let _ = std::fs::remove_dir_all(&self.socket);
+        }
+    }
+}
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Directory of this server alone; created if it is missing. For root its parents must be open
+    /// to other users (execute bit).
+    pub directory: PathBuf,
+    /// Where downloaded binaries are kept; several servers may share it. `directory` is used
+    /// instead if Postgres' user can't enter it.
+    pub downloads: PathBuf,
+    /// Ignore installed binaries and use downloaded ones.
+    pub skip_installed: bool,
+    /// `false` trades durability for speed: for tests.
+    pub durable: bool,
+    /// Further settings of `postgresql.conf`, which override those made here.
+    pub settings: Vec<(String, String)>,
+    /// Called for steps that take long.
+    pub progress: Progress,
+}
+
+impl Options {
+    /// A durable server in `directory`, downloads beside its data; progress is logged.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        Self {
+            downloads: directory.clone(),
+            directory,
+            skip_installed: false,
+            durable: true,
+            settings: Vec::new(),
+            progress: |line| tracing::info!("{line}"),
         }
     }
 }
