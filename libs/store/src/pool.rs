@@ -157,26 +157,30 @@ impl Store {
     /// Runs a statement; returns how many rows it changed, and those of the result. It is repeated once where a
     /// migration changed what the connection had planned it for. All of that has one end.
     async fn run(&self, mut statement: Statement<'_>) -> Result<(u64, Vec<PgRow>), StoreError> {
-        let arguments = statement.take_arguments().map_err(sqlx::Error::Encode)?.unwrap_or_default();
-        let text = statement.sql();
-        let deadline = Instant::now() + self.timeout;
-        let mut connection =
-            ActingConnection::acquire(&self.connections, self.actor, deadline, self.timeout).await?;
-        let running = async {
-            match run_over(&mut connection, sqlx::query_with(text.clone(), arguments.clone())).await {
-                Err(error) if error.is_plan_outdated() => {
-                    connection.clear_cached_statements().await?;
-                    run_over(&mut connection, sqlx::query_with(text, arguments)).await
+        // Boxed: a future that runs a statement now and then does not keep the memory for it.
+        Box::pin(async move {
+            let arguments = statement.take_arguments().map_err(sqlx::Error::Encode)?.unwrap_or_default();
+            let text = statement.sql();
+            let deadline = Instant::now() + self.timeout;
+            let mut connection =
+                ActingConnection::acquire(&self.connections, self.actor, deadline, self.timeout).await?;
+            let running = async {
+                match run_over(&mut connection, sqlx::query_with(text.clone(), arguments.clone())).await {
+                    Err(error) if error.is_plan_outdated() => {
+                        connection.clear_cached_statements().await?;
+                        run_over(&mut connection, sqlx::query_with(text, arguments)).await
+                    }
+                    ended => ended,
                 }
-                ended => ended,
+            };
+            let ended = answered(deadline, running).await;
+            match ended {
+                Err(StoreError::Silent) => connection.discard(),
+                _ => connection.release().await,
             }
-        };
-        let ended = answered(deadline, running).await;
-        match ended {
-            Err(StoreError::Silent) => connection.discard(),
-            _ => connection.release().await,
-        }
-        ended
+            ended
+        })
+        .await
     }
 }
 
