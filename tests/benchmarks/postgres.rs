@@ -15,7 +15,7 @@ use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{AcceptOutcome, DeliveryLimits, NewMail, NewMessage, RawData, Store};
+use tempmail_store::{AcceptOutcome, DeliveryLimits, MailSummary, NewMail, NewMessage, RawData, Store};
 use tempmail_tests::postgres::migrate;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -184,12 +184,14 @@ fn mail(clock: &SystemClock, data: &[u8], number: usize) -> anyhow::Result<NewMa
         raw: RawData::Inline(data.to_vec()),
         for_clause_offset: 100,
         sender: "sender@bench.example".into(),
-        from_text: "Load Generator <sender@bench.example>".into(),
-        from_email: "sender@bench.example".into(),
-        subject: format!("Your confirmation number {number}"),
-        preview:
-            "One hundred characters, as most mails have them at their beginning, without any line break."
-                .into(),
+        summary: MailSummary {
+            from_text: "Load Generator <sender@bench.example>".into(),
+            subject: format!("Your confirmation number {number}"),
+            preview:
+                "One hundred characters, as most mails have them at their beginning, without any line break."
+                    .into(),
+            ..MailSummary::default()
+        },
         recipients: vec![NewMessage { id: new_id(now), address, reserved: Reservation::None, size: 3_300 }],
     })
 }

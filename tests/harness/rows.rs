@@ -343,13 +343,11 @@ pub async fn restore_verification(pool: &PgPool, domain: Uuid) {
 /// # Panics
 /// It has none.
 pub async fn copy_newest_message(pool: &PgPool, address: &str, copies: i64) {
-    let statement = "WITH newest AS (SELECT * FROM message WHERE address = $1 ORDER BY seq DESC LIMIT 1),
+    let statement = "WITH newest AS (SELECT m AS row FROM message m WHERE m.address = $1 ORDER BY m.seq DESC LIMIT 1),
         advanced AS (UPDATE stream SET seq = seq + $2 WHERE singleton RETURNING seq - $2 AS base)
-        INSERT INTO message (id, inbox, owner, mail, tenant, seq, size, class, owner_kind, single_recipient, address,
-                             sender, from_text, from_email, subject, preview)
-        SELECT new_id(id_time(m.id)), m.inbox, m.owner, m.mail, m.tenant, base + n, m.size, m.class, m.owner_kind,
-               m.single_recipient, m.address, m.sender, m.from_text, m.from_email, m.subject, m.preview
-        FROM newest m, advanced, generate_series(1, $2) AS n";
+        INSERT INTO message
+        SELECT c.* FROM newest m, advanced, generate_series(1, $2) AS n, jsonb_populate_record(
+            m.row, jsonb_build_object('id', new_id(id_time((m.row).id)), 'seq', base + n, 'is_read', false)) AS c";
     let copied = sqlx::query(statement).bind(address).bind(copies).execute(pool).await;
     let copied = copied.expect("messages can be copied").rows_affected();
     assert_eq!(i64::try_from(copied), Ok(copies), "{address} has a message");

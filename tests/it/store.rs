@@ -13,7 +13,7 @@ mod verification_turns;
 
 use jiff::Timestamp;
 use tempmail_model::id::new_id;
-use tempmail_store::{NewMail, NewMessage, RawData, Store};
+use tempmail_store::{MailSummary, NewMail, NewMessage, RawData, Store};
 use tempmail_tests::App;
 
 /// The store of an installation, over a connection of the test's own.
@@ -28,10 +28,7 @@ fn mail(raw: RawData, recipient: NewMessage, now: Timestamp) -> NewMail {
         raw,
         for_clause_offset: 0,
         sender: String::new(),
-        from_text: String::new(),
-        from_email: String::new(),
-        subject: String::new(),
-        preview: String::new(),
+        summary: MailSummary::default(),
         recipients: vec![recipient],
     }
 }

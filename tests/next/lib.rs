@@ -15,12 +15,9 @@ const TABLES: [&str; 9] = [
     "raw",
 ];
 
-const DROP_ACCEPT_MAIL: &str = "DROP FUNCTION IF EXISTS accept_mail(
-    smallint, bigint, bigint, timestamptz, uuid[], timestamptz[], bytea[], integer[], integer[], text[], text[], text[],
-    text[], text[], boolean[], integer[], uuid[], text[], text[], text[], uuid[], smallint[], integer[]);
-";
+const DROP_ACCEPT_MAIL: &str = "DROP FUNCTION IF EXISTS accept_mail;\n";
 
-/// The next version: a column in each table and in `visible_message`, an OUT parameter of `accept_mail`, another signature
+/// The next version: a column in each table and in `stored_message`, an OUT parameter of `accept_mail`, another signature
 /// of `inbox_messages`. Programs of this version work with it.
 ///
 /// # Panics
@@ -43,7 +40,7 @@ fn next_file(file: &SqlFile) -> SqlFile {
     let changes: &[(&str, &str)] = match file.name {
         "mail/accept" => &[("OUT o_inbox uuid[]", "OUT o_inbox uuid[], OUT o_next text")],
         "mail/message" => &[
-            ("m.preview\n      FROM message m", "m.preview, m.of_next\n      FROM message m"),
+            ("\n      FROM message m;", ", m.of_next\n      FROM message m;"),
             (
                 "FUNCTION inbox_messages(\n    p_class smallint",
                 "FUNCTION inbox_messages(\n    p_next text, p_class smallint",

@@ -5,9 +5,10 @@ use uuid::Uuid;
 use crate::retention::RetentionClass;
 
 /// The kind of owner of a message, which is decided when it is stored and never changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OwnerKind {
     /// A shared inbox of a system domain, which any live token can read.
+    #[default]
     Shared,
     /// A mailbox.
     Mailbox,

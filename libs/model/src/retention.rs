@@ -40,6 +40,12 @@ impl RetentionClass {
     }
 }
 
+impl Default for RetentionClass {
+    fn default() -> Self {
+        Self::FREE
+    }
+}
+
 /// A number of hours that is not a retention class.
 #[derive(Debug, thiserror::Error)]
 #[error("retention must be 1, 6, 24, 72, 168 or 720 hours, not {0}")]

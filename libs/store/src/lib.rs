@@ -30,30 +30,27 @@ pub use domains::custom::{CustomDomain, DomainCreation, NewCustomDomain};
 pub use domains::serving::{ServingDomain, SystemDomain};
 pub use domains::system::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};
 pub use error::StoreError;
-pub use kubernetes::cluster::{
-    CLUSTER_SILENT_AFTER, ClusterAdmission, ClusterRelease, KubernetesCluster, RowHolder,
-};
+pub use kubernetes::cluster::{CLUSTER_SILENT_AFTER, ClusterAdmission, ClusterRelease, KubernetesCluster, RowHolder, Epoch};
 pub use kubernetes::custom_domain::CustomDomainDeclaration;
-pub use kubernetes::declaration::{DeclareError, DeclareOutcome, DeclareResult};
-pub use kubernetes::epoch::Epoch;
 pub use kubernetes::grant::UsedGrant;
 pub use kubernetes::mailbox::{MailboxDeclaration, ManagedMailbox};
-pub use kubernetes::resource::{Resource, ResourceIdentity, ResourceKind};
+pub use kubernetes::resource::{DeclareError, DeclareOutcome, DeclareResult, Resource, ResourceIdentity};
 pub use kubernetes::system_domain::{ManagedSystemDomain, SystemDomainDeclaration};
 pub use kubernetes::tenant::TenantDeclaration;
 pub use kubernetes::token::{ManagedToken, TokenDeclaration};
 pub use kubernetes::webhook::{ManagedWebhook, WebhookDeclaration};
-pub use mail::accept::{AcceptOutcome, DeliveryLimits, DeliveryPreflight, MailWriter, NewMail, NewMessage};
+pub use mail::accept::{
+    AcceptOutcome, DeliveryLimits, DeliveryPreflight, MailSummary, MailWriter, NewMail, NewMessage,
+};
 pub use mail::changes::{CHANGE_RETENTION, ChangeSnapshot, StreamHead};
-pub use mail::generation::Generation;
 pub use mail::inbox::{InboxAccess, InboxQuery, InboxScan, ScanRange, ScanRequest};
-pub use mail::message::MessageRow;
+pub use mail::message::{MessageRow, Summary};
 pub use mail::partition::PartitionRange;
 pub use mail::purge::PURGE_BATCH;
 pub use mail::raw::{RAW_PART_BYTES, RawData, RawHead, StoredMessage};
 pub use mail::recipient::{RecipientMailbox, RecipientQuery, RecipientReader, RecipientStatus};
 pub use mail::scan::{MailboxScan, TenantScan};
-pub use mail::stream::StreamMessages;
+pub use mail::stream::{Generation, StreamMessages};
 pub use mail::tenant_message::{MessageCount, TenantInbox};
 pub use mail::usage::{StoreUsage, USAGE_BATCH};
 pub use managed_by::{ChangeError, CreateOutcome, ManagedBy};

@@ -147,7 +147,7 @@ fn inline_bytes(mail: &NewMail) -> usize {
 #[cfg(test)]
 mod tests {
     use tempmail_model::address::{RecipientAddress, Reservation};
-    use tempmail_store::NewMessage;
+    use tempmail_store::{MailSummary, NewMessage};
     use uuid::Uuid;
 
     use super::*;
@@ -164,10 +164,7 @@ mod tests {
             raw: RawData::Inline(vec![0; bytes]),
             for_clause_offset: 0,
             sender: String::new(),
-            from_text: String::new(),
-            from_email: String::new(),
-            subject: String::new(),
-            preview: String::new(),
+            summary: MailSummary::default(),
             recipients: vec![to; recipients],
         };
         QueuedMail { mail, is_alone: false, reply: oneshot::channel().0 }

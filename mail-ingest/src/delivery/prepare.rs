@@ -11,7 +11,7 @@ use tempmail_model::trace::{ReceivedField, for_clause, return_path};
 use tempmail_store::{NewMail, NewMessage, RawData};
 
 use super::large_mail::SizeClass;
-use super::summary::Summary;
+use super::summary::summarize;
 use crate::smtp::{AcceptedRecipient, ReceivedMail};
 
 /// zstd's fastest level that halves ordinary mail: written bytes limit the throughput.
@@ -31,10 +31,10 @@ pub(super) async fn prepare(
     let data_len = data.len();
     let field = received.text.clone();
     let (summary, raw) = if SizeClass::of(data_len) == SizeClass::Small {
-        (Summary::extract(&data), compress(&field, &data)?)
+        (summarize(&data), compress(&field, &data)?)
     } else {
         let prepared = tokio::task::spawn_blocking(move || {
-            Some((Summary::extract(&data), compress_stream(&field, &data).ok()?))
+            Some((summarize(&data), compress_stream(&field, &data).ok()?))
         });
         prepared.await.ok()??
     };
@@ -57,10 +57,7 @@ pub(super) async fn prepare(
         raw: RawData::Inline(raw),
         for_clause_offset: i32::try_from(received.for_clause_offset).ok()?,
         sender: mail.sender.replace('\0', "\u{fffd}"),
-        from_text: summary.from_text,
-        from_email: summary.from_email,
-        subject: summary.subject,
-        preview: summary.preview,
+        summary,
         recipients,
     })
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use tempmail_mime::{
     Excerpt, Leaf, Leaves, Role, decode_header, header_fields, html_to_text, parse_addresses,
 };
+use tempmail_store::MailSummary;
 
 /// Maximum characters of a stored Subject.
 const SUBJECT_MAX: usize = 1_000;
@@ -18,50 +19,35 @@ const PARSED_MAX: usize = 1 << 20;
 /// Bytes of a body that are read for the preview: usually the first prefix is enough.
 const BODY_PREFIXES: [usize; 2] = [2 << 10, 64 << 10];
 
-/// The summary fields of a message.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Summary {
-    /// The From header as text, RFC 2047 decoded, at most 512 characters.
-    pub(super) from_text: String,
-    /// The first address in it, or "".
-    pub(super) from_email: String,
-    /// The Subject, decoded, at most 1,000 characters.
-    pub(super) subject: String,
-    /// The first 100 characters of the text (else of the HTML's text), white space folded.
-    pub(super) preview: String,
+/// Summarizes the first MiB of a mail. Text that can't be decoded is omitted.
+pub(super) fn summarize(data: &[u8]) -> MailSummary {
+    let data = &data[..data.len().min(PARSED_MAX)];
+    let leaves = Leaves::new(data);
+    let mut summary = MailSummary::default();
+    let mut has_subject = false;
+    for field in header_fields(&data[leaves.header()]) {
+        if field.name.eq_ignore_ascii_case("from") {
+            add_originators(&mut summary, field.value);
+        } else if field.name.eq_ignore_ascii_case("subject") && !has_subject {
+            has_subject = true;
+            summary.subject = truncated(decode_header(field.value), SUBJECT_MAX);
+        }
+    }
+    summary.from_text = truncated(summary.from_text, FROM_MAX);
+    summary.preview = preview(data, leaves);
+    summary
 }
 
-impl Summary {
-    /// Extracts the summary from the first MiB of a mail. Text that can't be decoded is omitted.
-    pub(super) fn extract(data: &[u8]) -> Self {
-        let data = &data[..data.len().min(PARSED_MAX)];
-        let leaves = Leaves::new(data);
-        let mut summary = Self::default();
-        let mut has_subject = false;
-        for field in header_fields(&data[leaves.header()]) {
-            if field.name.eq_ignore_ascii_case("from") {
-                summary.add_originators(field.value);
-            } else if field.name.eq_ignore_ascii_case("subject") && !has_subject {
-                has_subject = true;
-                summary.subject = truncated(decode_header(field.value), SUBJECT_MAX);
-            }
+/// Adds `Name <address>, …`, as a mail client shows it.
+fn add_originators(summary: &mut MailSummary, value: &[u8]) {
+    for address in parse_addresses(value) {
+        if summary.from_text.len() > FROM_MAX * 4 {
+            return;
         }
-        summary.from_text = truncated(summary.from_text, FROM_MAX);
-        summary.preview = preview(data, leaves);
-        summary
-    }
-
-    /// Adds `Name <address>, …`, as a mail client shows it.
-    fn add_originators(&mut self, value: &[u8]) {
-        for address in parse_addresses(value) {
-            if self.from_text.len() > FROM_MAX * 4 {
-                return;
-            }
-            let gap = if self.from_text.is_empty() { "" } else { ", " };
-            write!(self.from_text, "{gap}{address}").expect("writing to a string never fails");
-            if self.from_email.is_empty() {
-                self.from_email = truncated(address.email, FROM_MAX);
-            }
+        let gap = if summary.from_text.is_empty() { "" } else { ", " };
+        write!(summary.from_text, "{gap}{address}").expect("writing to a string never fails");
+        if summary.from_email.is_empty() {
+            summary.from_email = truncated(address.email, FROM_MAX);
         }
     }
 }
@@ -118,7 +104,7 @@ mod tests {
 
     #[test]
     fn decodes_headers_and_folds_white_space_of_the_body() {
-        let summary = Summary::extract(
+        let summary = summarize(
             b"From: =?utf-8?q?J=C3=B6rg?= <joerg@a.example>, b@b.example\r\n\
               Subject: =?iso-8859-1?q?caf=E9?=\r\n\r\n  one\r\n two\tthree  \r\n",
         );
@@ -131,21 +117,21 @@ mod tests {
     #[test]
     fn previews_the_text_of_html() {
         let summary =
-            Summary::extract(b"Content-Type: text/html\r\n\r\n<style>a{}</style><p>Code <b>123</b></p>");
+            summarize(b"Content-Type: text/html\r\n\r\n<style>a{}</style><p>Code <b>123</b></p>");
         assert_eq!(summary.preview, "Code 123");
     }
 
     #[test]
     fn summarizes_an_empty_mail() {
-        assert_eq!(Summary::extract(b""), Summary::default());
+        assert_eq!(summarize(b""), MailSummary::default());
         // Like the text body.
-        assert_eq!(Summary::extract(b"\0"), Summary { preview: "\u{fffd}".into(), ..Summary::default() });
+        assert_eq!(summarize(b"\0"), MailSummary { preview: "\u{fffd}".into(), ..MailSummary::default() });
     }
 
     #[test]
     fn truncates_and_cleans_fields() {
         let data = format!("Subject: a\0b\x07{}\r\n\r\n{}", "x".repeat(2_000), "y".repeat(300));
-        let summary = Summary::extract(data.as_bytes());
+        let summary = summarize(data.as_bytes());
         assert_eq!(summary.subject.chars().count(), SUBJECT_MAX);
         assert!(summary.subject.starts_with("a\u{fffd}bx"));
         assert_eq!(summary.preview.len(), PREVIEW_MAX);
@@ -153,7 +139,7 @@ mod tests {
 
     #[test]
     fn uses_the_first_of_repeated_fields() {
-        let summary = Summary::extract(
+        let summary = summarize(
             b"Subject: one\r\nSubject: two\r\nFrom: team: me, (x) \"A B\" <a@b.example>;\r\n\
               From: c@b.example (C)\r\n\r\n",
         );
@@ -167,7 +153,7 @@ mod tests {
         let preview = |parts: &[&str]| {
             let parts: String = parts.iter().map(|part| format!("--b\r\n{part}\r\n")).collect();
             let head = "Content-Type: multipart/mixed; boundary=b\r\n\r\n";
-            Summary::extract(format!("{head}{parts}--b--\r\n").as_bytes()).preview
+            summarize(format!("{head}{parts}--b--\r\n").as_bytes()).preview
         };
         let (html, text) = ("Content-Type: text/html\r\n\r\n<p>html", "\r\ntext");
         assert_eq!(preview(&[html, text, "Content-Type: image/png\r\n\r\nx", text]), "text text");
@@ -177,7 +163,7 @@ mod tests {
 
     #[test]
     fn decodes_longer_prefixes_of_the_body_until_the_preview_is_full() {
-        let preview = |body: &str| Summary::extract(format!("\r\n{body}").as_bytes()).preview;
+        let preview = |body: &str| summarize(format!("\r\n{body}").as_bytes()).preview;
         // Every prefix ends within a character.
         assert_eq!(preview(&format!("x{}", "é".repeat(40_000))), format!("x{}", "é".repeat(99)));
         assert_eq!(preview(&format!("x{}é", " \r\n".repeat(10_000))), "x é");
@@ -187,7 +173,7 @@ mod tests {
     #[test]
     fn bounds_the_work_on_hostile_mails() {
         let nested = "Content-Type: message/rfc822\r\n\r\n".repeat(100_000);
-        assert_eq!(Summary::extract(nested.as_bytes()), Summary::default());
+        assert_eq!(summarize(nested.as_bytes()), MailSummary::default());
 
         let mut unclosed = String::from("Subject: x\r\nContent-Type: multipart/mixed; boundary=b0\r\n\r\n");
         for i in 0..1_900 {
@@ -196,7 +182,7 @@ mod tests {
             unclosed.push_str(&"--filler\r\n".repeat(1_320));
         }
         assert!(unclosed.len() > 25_000_000);
-        let summary = Summary::extract(unclosed.as_bytes());
+        let summary = summarize(unclosed.as_bytes());
         assert_eq!((summary.subject.as_str(), summary.preview.as_str()), ("x", ""));
     }
 
@@ -206,7 +192,7 @@ mod tests {
             head in "(From|Subject|Content-Type|[a-z]{0,3}): .{0,200}\r\n",
             body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..1_000),
         ) {
-            let summary = Summary::extract(&[head.as_bytes(), &body].concat());
+            let summary = summarize(&[head.as_bytes(), &body].concat());
             assert!(summary.from_text.chars().count() <= FROM_MAX);
             assert!(summary.preview.chars().count() <= PREVIEW_MAX);
             assert!(![summary.from_text, summary.from_email, summary.subject, summary.preview].concat().contains('\0'));

@@ -11,10 +11,10 @@ use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
-use super::class::{class_of, retention_class};
-use super::generation::ENSURE_GENERATION;
+use super::address::reserved_code;
+use super::partition::{class_of, retention_class};
 use super::raw::RawData;
-use super::reserved::reserved_code;
+use super::stream::ENSURE_GENERATION;
 use crate::error::StoreError;
 use crate::pool::{Statement, Store};
 use crate::pooled_connection::{PooledConnection, answered};
@@ -31,16 +31,23 @@ pub struct NewMail {
     pub for_clause_offset: i32,
     /// Reverse-path, "" for the null one.
     pub sender: String,
-    /// From header as text, at most 512 characters.
-    pub from_text: String,
-    /// First address of the From header, "" without one.
-    pub from_email: String,
-    /// At most 1,000 characters.
-    pub subject: String,
-    /// At most 100 characters.
-    pub preview: String,
+    /// What lists show of it.
+    pub summary: MailSummary,
     /// At least one.
     pub recipients: Vec<NewMessage>,
+}
+
+/// What lists show of a mail. It is extracted once, when the mail is accepted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MailSummary {
+    /// The From header as text, RFC 2047 decoded, at most 512 characters.
+    pub from_text: String,
+    /// The first address in it, "" without one.
+    pub from_email: String,
+    /// The Subject, decoded, at most 1,000 characters.
+    pub subject: String,
+    /// The first 100 characters of the text (else of the HTML's text), white space folded.
+    pub preview: String,
 }
 
 /// One recipient of a mail.
@@ -288,10 +295,10 @@ fn accept_mail(limits: DeliveryLimits, now: Timestamp, mails: &[NewMail]) -> Sta
         .bind(mails.iter().map(|mail| mail.raw.stored_bytes()).collect::<Vec<_>>())
         .bind(mails.iter().map(|mail| mail.for_clause_offset).collect::<Vec<_>>())
         .bind(mails.iter().map(|mail| mail.sender.as_str()).collect::<Vec<_>>())
-        .bind(mails.iter().map(|mail| mail.from_text.as_str()).collect::<Vec<_>>())
-        .bind(mails.iter().map(|mail| mail.from_email.as_str()).collect::<Vec<_>>())
-        .bind(mails.iter().map(|mail| mail.subject.as_str()).collect::<Vec<_>>())
-        .bind(mails.iter().map(|mail| mail.preview.as_str()).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.summary.from_text.as_str()).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.summary.from_email.as_str()).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.summary.subject.as_str()).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.summary.preview.as_str()).collect::<Vec<_>>())
         .bind(mails.iter().map(|mail| mail.recipients.len() == 1).collect::<Vec<_>>())
         .bind(recipients().map(|(of, _)| of).collect::<Vec<_>>())
         .bind(recipients().map(|(_, to)| to.id).collect::<Vec<_>>())

@@ -6,8 +6,7 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use uuid::Uuid;
 
-use super::message::{MessageRow, message_by_id, message_columns};
-use super::message_page::MessageList;
+use super::message::{MessageList, MessageRow, message_by_id, message_columns};
 use super::raw::{RAW_COLUMNS, StoredMessage, mails_of_moment, raw_start};
 use crate::error::StoreError;
 use crate::pool::Store;
@@ -28,7 +27,7 @@ const READ_MAILBOX_MESSAGES: &str = concat!(
     " FROM (",
     mailbox_classes!(),
     ") k
-    CROSS JOIN LATERAL inbox_messages(k.class, $2, k.mailbox, k.mailbox, '', true, $3, $4) m
+    CROSS JOIN LATERAL inbox_messages(k.class, $2, k.mailbox, k.mailbox, '', $3, $4, true) m
     ORDER BY m.seq DESC LIMIT $4"
 );
 

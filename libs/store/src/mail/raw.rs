@@ -5,8 +5,8 @@ use sqlx::postgres::PgRow;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
-use super::class::each_class;
 use super::message::MessageRow;
+use super::partition::each_class;
 use crate::error::StoreError;
 use crate::pool::Store;
 use crate::row::first_column;

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use tempmail_model::address::{RecipientAddress, Reservation};
 use uuid::Uuid;
 
-use super::reserved::reserved_code;
+use super::address::reserved_code;
 use crate::error::StoreError;
 use crate::pool::Store;
 use crate::pooled_connection::{PooledConnection, answered};

@@ -1,4 +1,5 @@
-//! The stream of all messages: its id, and the messages that a reader of hints has missed.
+//! The stream of all messages: its id, its generations (see `sql/mail/stream.sql`), and the messages that a reader of
+//! hints has missed.
 
 use std::sync::LazyLock;
 
@@ -10,8 +11,8 @@ use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
-use super::class::{class_of, each_class};
 use super::message::{MessageRow, message_columns};
+use super::partition::{class_of, each_class};
 use crate::error::StoreError;
 use crate::pool::Store;
 
@@ -32,6 +33,20 @@ const LIST_MESSAGES_BY_ID: &str = concat!(
     LEFT JOIN visible_message m ON m.class = $1 AND m.id >= $2 AND m.id <= $3 AND m.id = ANY ($4)
     WHERE s.singleton"
 );
+
+pub(super) const ENSURE_GENERATION: &str = "/* ensure_generation */ SELECT ensure_generation()";
+
+const LIST_GENERATIONS: &str =
+    "/* list_generations */ SELECT id, base FROM stream_generation ORDER BY ordinal";
+
+/// A generation of the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Generation {
+    /// Its id.
+    pub id: Uuid,
+    /// The last position when it began: what was numbered above it before is lost.
+    pub base: i64,
+}
 
 /// Messages of the stream.
 #[derive(Debug, Clone)]
@@ -89,6 +104,25 @@ impl Store {
             generation: first.try_get("generation")?,
             rows: MessageRow::from_left_join(&rows)?,
         })
+    }
+
+    /// Begins a generation if the server is another one than that of the current generation, or has another history.
+    ///
+    /// # Errors
+    /// [`StoreError`]; a standby is unavailable.
+    pub async fn ensure_generation(&self) -> Result<(), StoreError> {
+        self.execute(sqlx::query(ENSURE_GENERATION)).await
+    }
+
+    /// All generations, oldest first; at least one. The last is the current one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_generations(&self) -> Result<Vec<Generation>, StoreError> {
+        let from_row = |row: &PgRow| {
+            Ok(Generation { id: row.try_get("id")?, base: row.try_get("base")? })
+        };
+        self.fetch_all(sqlx::query(LIST_GENERATIONS), from_row).await
     }
 }
 

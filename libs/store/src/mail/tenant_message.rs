@@ -7,8 +7,7 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use super::message::{MessageRow, message_by_id, message_columns, of_any_class};
-use super::message_page::MessageList;
+use super::message::{MessageList, MessageRow, message_by_id, message_columns, of_any_class};
 use super::raw::{RAW_COLUMNS, StoredMessage, mails_of_moment, raw_start};
 use crate::error::StoreError;
 use crate::pool::Store;
@@ -18,7 +17,7 @@ const READ_TENANT_MESSAGES: &str = concat!(
     message_columns!(),
     " FROM tenant t
     CROSS JOIN LATERAL unnest(t.classes) AS c (class)
-    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, true, $3, $4) m
+    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, $3, $4, true) m
     WHERE t.id = $1
     ORDER BY m.seq DESC LIMIT $4"
 );
@@ -62,7 +61,7 @@ const INBOX_SCAN: i64 = 1_000;
 const LIST_TENANT_INBOXES: &str = "/* list_tenant_inboxes */
     SELECT m.inbox, m.owner, max(m.seq) AS newest FROM tenant t
     CROSS JOIN LATERAL unnest(t.classes) AS c (class)
-    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, true, $3, $4) m
+    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, $3, $4, true) m
     WHERE t.id = $1
     GROUP BY m.inbox, m.owner";
 

@@ -1,12 +1,26 @@
-//! What ingest needs to recognise addresses that are plain shared inboxes.
+//! Addresses: what a local part is on a system domain, as SQL functions take it, and what ingest needs to recognise
+//! plain shared inboxes.
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
+use tempmail_model::address::{RecipientAddress, Reservation};
 
 use crate::error::StoreError;
 use crate::pool::Store;
 use crate::row::first_column;
+
+/// What `address_owner` of the schema takes for the local part of an address.
+pub(crate) fn reserved_code(address: &RecipientAddress, reserved: Reservation) -> i16 {
+    match reserved {
+        Reservation::Sink => 4,
+        // System domains have none of it, even where its normal form is ASCII, as SMTP says.
+        _ if address.has_non_ascii_local_part() => 3,
+        Reservation::None => 0,
+        Reservation::Refused => 1,
+        Reservation::Platform => 2,
+    }
+}
 
 impl Store {
     /// Names of the system domains that serve shared inboxes.
