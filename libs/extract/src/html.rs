@@ -1,23 +1,22 @@
 //! HTML as a reader sees it.
 
-mod color;
 mod element;
-mod limit;
-mod look;
 mod reader;
 mod sheet;
 mod style;
 mod writer;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 
-use crate::bounds;
+use self::reader::Reader;
+use self::sheet::{Sheet, SheetReader};
+use crate::bounds::{self, ATTRIBUTES_MAX};
 use crate::text::Shown;
-use reader::Reader;
-use sheet::{Sheet, SheetReader};
+
 pub(crate) use writer::Characters;
 
 /// The text of an HTML document as a reader sees it.
@@ -45,7 +44,7 @@ pub fn shown_text(html: &str, limit: usize) -> ShownText {
 /// Reads a document up to `limit` octets of text.
 pub(crate) fn read(html: &str, limit: usize, characters: Characters) -> Shown {
     let whole = html.len();
-    let html = limit::limit_attributes(bounds::prefix(html, bounds::HTML_MAX));
+    let html = limit_attributes(bounds::prefix(html, bounds::HTML_MAX));
     let mut sheet = Sheet::default();
     if has_style_sheet(&html) {
         let mut reader = SheetReader::default();
@@ -83,5 +82,105 @@ impl<F: FnMut(Token) -> TokenSinkResult<()>> TokenSink for Sink<F> {
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
         (self.0.borrow_mut())(token)
+    }
+}
+
+/// Where a scan is within a tag.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Between,
+    Name,
+    /// After `=`.
+    Value,
+    Unquoted,
+    Quoted(u8),
+}
+
+/// The document without the attributes of an element beyond the limit: the tokenizer compares each with all others.
+fn limit_attributes(html: &str) -> Cow<'_, str> {
+    let bytes = html.as_bytes();
+    let mut kept: Option<String> = None;
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(open) = bytes[at..].iter().position(|byte| *byte == b'<') {
+        let start = at + open + 1;
+        if !bytes.get(start).is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'/') {
+            at = start;
+            continue;
+        }
+        let (excess, end) = scan_tag(bytes, start);
+        if let Some(excess) = excess {
+            let kept = kept.get_or_insert_default();
+            kept.push_str(&html[copied..excess]);
+            copied = end;
+        }
+        at = end;
+    }
+    match kept {
+        None => Cow::Borrowed(html),
+        Some(mut kept) => {
+            kept.push_str(&html[copied..]);
+            Cow::Owned(kept)
+        }
+    }
+}
+
+/// Where a tag has too many attributes, if it has, and where it ends: at its `>`.
+fn scan_tag(bytes: &[u8], start: usize) -> (Option<usize>, usize) {
+    let mut state = State::Name;
+    let mut attributes = 0;
+    let mut excess = None;
+    for (offset, byte) in bytes[start..].iter().enumerate() {
+        let at = start + offset;
+        let is_gap = byte.is_ascii_whitespace() || *byte == b'/';
+        state = match (state, byte) {
+            (State::Quoted(quote), byte) => {
+                if *byte == quote {
+                    State::Between
+                } else {
+                    state
+                }
+            }
+            (_, b'>') => return (excess, at),
+            (State::Value, b'"' | b'\'') => State::Quoted(*byte),
+            (State::Value, byte) if byte.is_ascii_whitespace() => State::Value,
+            (State::Value | State::Unquoted, byte) => {
+                if byte.is_ascii_whitespace() {
+                    State::Between
+                } else {
+                    State::Unquoted
+                }
+            }
+            (State::Between | State::Name, b'=') if attributes > 0 => State::Value,
+            (State::Between | State::Name, _) if is_gap => State::Between,
+            (State::Name, _) => State::Name,
+            (State::Between, _) => {
+                attributes += 1;
+                if attributes > ATTRIBUTES_MAX && excess.is_none() {
+                    excess = Some(at);
+                }
+                State::Name
+            }
+        };
+    }
+    (excess, bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_attributes_stay() {
+        let html = "<a href='x>y' b>1 < 2</a><p data=\"<\">";
+        assert!(matches!(limit_attributes(html), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn attributes_beyond_the_limit_go() {
+        let many: String = (0..1_000).map(|i| format!(" a{i}=\">\"")).collect();
+        let html = format!("<p{many}>text</p><b>é</b>");
+        let limited = limit_attributes(&html);
+        assert!(limited.len() < 2_000 && limited.ends_with(">text</p><b>é</b>"), "{limited}");
     }
 }

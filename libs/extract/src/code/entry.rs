@@ -1,9 +1,9 @@
-//! Candidates that the reader is asked to enter, where no word names a code: `To confirm your address, enter 482913.`
+//! Candidates that the reader is asked to enter, where no word names a code (`To confirm your address, enter
+//! 482913.`), and what stands right before a candidate and introduces it (`your code is 123456`).
 
 use std::ops::Range;
 
-use super::copula::is_copula;
-use super::evidence::{Evidence, Place, Relation};
+use super::evidence::{Evidence, Occurrence, Relation};
 use super::shape::{Shape, is_year};
 use crate::text::sentence_at;
 use crate::words::Class;
@@ -15,7 +15,7 @@ const GAP_INTRODUCED: usize = 70;
 /// The same where the verb follows, as it does in many languages.
 const GAP_AFTER: usize = 24;
 
-impl Place<'_> {
+impl Occurrence<'_> {
     /// Whether a verb asks to enter the candidate, in a mail about proving oneself.
     pub(super) fn entered(&self) -> Option<Evidence> {
         let verb = self.verb_before().or_else(|| self.verb_after()).or_else(|| self.verb_above());
@@ -107,4 +107,79 @@ impl Place<'_> {
         (is_last && !self.has_number(hit.end, line.end.max(hit.end)))
             .then_some((Relation::Above(1), sentence))
     }
+}
+
+/// Octets before a candidate in which it may be said what it joins.
+const TO_JOIN: usize = 160;
+
+impl Occurrence<'_> {
+    /// Whether nothing stands before the candidate in its sentence: `2031 is your PIN`.
+    pub(super) fn opens_sentence(&self) -> bool {
+        let before = &self.part.shown.text[self.sentence.start..self.candidate.range.start];
+        !before.chars().any(char::is_alphanumeric)
+    }
+
+    /// Whether it is to join a class, a game or the like.
+    pub(super) fn is_to_join(&self) -> bool {
+        let start = self.candidate.range.start;
+        self.hits_in(start.saturating_sub(TO_JOIN)..self.sentence.end).any(|hit| hit.class == Class::Join)
+    }
+
+    /// Whether what stands right before it introduces it: `is`, a colon.
+    pub(super) fn is_introduced(&self) -> bool {
+        let before = self.part.shown.text[self.line.start..self.candidate.range.start].trim_end();
+        let before = before.trim_end_matches(['"', '*', '„', '“', '«', '「', '\'', '(', '[']).trim_end();
+        let last = before.rsplit(|c: char| c.is_whitespace()).next().unwrap_or_default();
+        before.ends_with([':', '：', '-', '=']) || is_copula(last) || ends_with_unspaced_copula(before)
+    }
+}
+
+/// Words that stand between the name of a code and the code: `is`.
+const COPULAS: &[&str] = &[
+    "is",
+    "ist",
+    "lautet",
+    "es",
+    "est",
+    "è",
+    "é",
+    "är",
+    "er",
+    "on",
+    "je",
+    "jest",
+    "este",
+    "to",
+    "adalah",
+    "ialah",
+    "là",
+    "είναι",
+    "हूँ",
+    "है",
+    "هو",
+    "هي",
+    "היא",
+    "הוא",
+    "yra",
+    "ir",
+    "ay",
+    "ni",
+    "است",
+    "ہے",
+    "е",
+    "це",
+    "это",
+];
+
+/// The same, of scripts without spaces.
+const UNSPACED_COPULAS: &[&str] = &["は", "是", "为", "為", "คือ", "은", "는"];
+
+/// Whether a word stands between the name of a code and the code.
+pub(super) fn is_copula(word: &str) -> bool {
+    COPULAS.contains(&word)
+}
+
+/// Whether a text of a script without spaces ends with such a word.
+pub(super) fn ends_with_unspaced_copula(text: &str) -> bool {
+    UNSPACED_COPULAS.iter().any(|copula| text.ends_with(copula))
 }

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use super::between;
 use super::candidate::Candidate;
-use super::context::Context;
 use super::shape::has_few_vowels;
+use super::{Context, between};
 use crate::Source;
 use crate::part::Part;
 use crate::text::{Lines, sentence_at};
@@ -48,7 +47,7 @@ pub(super) struct Evidence {
 
 /// What the words nearest to a candidate say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum NearbyWords {
     /// It is a code.
     Code(Evidence),
     /// It is something else.
@@ -73,7 +72,7 @@ const INSTEAD_GAP: usize = 2;
 const WHEN_MAX: usize = 40;
 
 /// A candidate among the lines and words of its part.
-pub(super) struct Place<'a> {
+pub(super) struct Occurrence<'a> {
     pub(super) candidate: &'a Candidate,
     pub(super) part: &'a Part,
     pub(super) lines: &'a Lines,
@@ -85,7 +84,7 @@ pub(super) struct Place<'a> {
     pub(super) context: &'a Context,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Occurrence<'a> {
     pub(super) fn of(
         candidate: &'a Candidate,
         part: &'a Part,
@@ -111,37 +110,37 @@ impl<'a> Place<'a> {
         let before = self.before();
         let after = self.after();
         match (before, after) {
-            (Verdict::Code(before), Verdict::Code(_)) => {
+            (NearbyWords::Code(before), NearbyWords::Code(_)) => {
                 return Some(Evidence { is_from_both_sides: true, ..before });
             }
-            (Verdict::Other, _) => return None,
-            (Verdict::Distant, Verdict::Code(evidence))
+            (NearbyWords::Other, _) => return None,
+            (NearbyWords::Distant, NearbyWords::Code(evidence))
                 if matches!(evidence.relation, Relation::After(0..=12)) =>
             {
                 return Some(evidence);
             }
-            (Verdict::Distant, _) => return self.entered_after_verb(),
-            (Verdict::Code(evidence), _) if evidence.relation != Relation::LineBefore => {
+            (NearbyWords::Distant, _) => return self.entered_after_verb(),
+            (NearbyWords::Code(evidence), _) if evidence.relation != Relation::LineBefore => {
                 return Some(evidence);
             }
-            (_, Verdict::Code(evidence)) => return Some(evidence),
+            (_, NearbyWords::Code(evidence)) => return Some(evidence),
             _ => {}
         }
         if self.stands_out() {
             let above = self.above();
             let below = self.below();
             match (above, below) {
-                (Verdict::Other, _) => return None,
-                (Verdict::Code(above), Verdict::Code(_)) => {
+                (NearbyWords::Other, _) => return None,
+                (NearbyWords::Code(above), NearbyWords::Code(_)) => {
                     return Some(Evidence { is_from_both_sides: true, ..above });
                 }
-                (Verdict::Code(evidence), _) | (Verdict::Silent, Verdict::Code(evidence)) => {
+                (NearbyWords::Code(evidence), _) | (NearbyWords::Silent, NearbyWords::Code(evidence)) => {
                     return Some(evidence);
                 }
                 _ => {}
             }
         }
-        if let Verdict::Code(evidence) = before {
+        if let NearbyWords::Code(evidence) = before {
             return Some(evidence);
         }
         self.entered().or_else(|| self.elsewhere())
@@ -233,8 +232,8 @@ impl<'a> Place<'a> {
         between::has_number(self.part, from, to)
     }
 
-    /// Those words that have no number between them and a place after them, nearest first. What is between two of them is
-    /// looked at once.
+    /// Those words that have no number between them and a place after them, nearest first. What is between two of
+    /// them is looked at once.
     pub(super) fn clear_before<'b>(
         &'b self,
         words: impl DoubleEndedIterator<Item = &'a Hit> + 'b,
@@ -248,13 +247,13 @@ impl<'a> Place<'a> {
         })
     }
 
-    pub(super) fn evidence_of(&self, relation: Relation, hit: &Hit, sentence: Range<usize>) -> Verdict {
+    pub(super) fn evidence_of(&self, relation: Relation, hit: &Hit, sentence: Range<usize>) -> NearbyWords {
         let is_about_auth = self.is_about_auth(sentence.clone());
         let is_about_proof = self.context.subject_names_code
             || self.hits_in(sentence.clone()).any(|hit| matches!(hit.class, Class::Auth | Class::LinkSignIn));
         let is_about_trade = !is_about_proof
             && self.hits_in(sentence).any(|hit| matches!(hit.class, Class::Trade | Class::OtherCode));
-        Verdict::Code(Evidence {
+        NearbyWords::Code(Evidence {
             relation,
             is_otp: self.is_otp(hit)
                 && !(hit.class == Class::ConfirmCode && is_about_trade && !self.context.has_secret),
@@ -308,7 +307,7 @@ impl<'a> Place<'a> {
         has_time || has_unit()
     }
 
-    fn before(&self) -> Verdict {
+    fn before(&self) -> NearbyWords {
         let start = self.candidate.range.start;
         let from = self.line.start.max(start.saturating_sub(NEAR));
         let mut other = false;
@@ -319,7 +318,7 @@ impl<'a> Place<'a> {
             if self.is_positive(hit) {
                 if !is_in_sentence {
                     return if other {
-                        Verdict::Distant
+                        NearbyWords::Distant
                     } else {
                         self.evidence_of(Relation::LineBefore, hit, from..start)
                     };
@@ -332,14 +331,14 @@ impl<'a> Place<'a> {
             let is_label = label
                 .is_some_and(|gap| gap.chars().count() <= LABEL_GAP && !gap.chars().any(char::is_alphabetic));
             if is_label && !self.is_plain_number(hit) && !self.is_of_code(hit) {
-                return Verdict::Other;
+                return NearbyWords::Other;
             }
             other |= is_in_sentence;
         }
-        if other { Verdict::Distant } else { Verdict::Silent }
+        if other { NearbyWords::Distant } else { NearbyWords::Silent }
     }
 
-    fn after(&self) -> Verdict {
+    fn after(&self) -> NearbyWords {
         let end = self.candidate.range.end;
         let mut clear_to = end;
         for hit in self.names_in(end..self.sentence.end) {
@@ -352,7 +351,7 @@ impl<'a> Place<'a> {
                 return self.evidence_of(Relation::After(distance), hit, self.sentence.clone());
             }
         }
-        Verdict::Silent
+        NearbyWords::Silent
     }
 
     /// Whether subject and body together speak for it.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::evidence::{NEAR, Place, Relation, Verdict};
+use super::evidence::{NEAR, NearbyWords, Occurrence, Relation};
 use crate::text::{Emphasis, ends_sentence, sentence_at};
 use crate::words::Class;
 
@@ -11,7 +11,7 @@ const LINES_ABOVE: usize = 6;
 /// Lines below that may name the code above them.
 const LINES_BELOW: usize = 3;
 
-impl Place<'_> {
+impl Occurrence<'_> {
     /// Whether a candidate is set apart, so that lines above or below may be about it.
     pub(super) fn stands_out(&self) -> bool {
         let Range { start, end } = self.candidate.range;
@@ -29,7 +29,7 @@ impl Place<'_> {
         Some(line.start.max(self.part.shown.text.start_of(line.end, NEAR))..line.end)
     }
 
-    pub(super) fn above(&self) -> Verdict {
+    pub(super) fn above(&self) -> NearbyWords {
         for distance in 1..=LINES_ABOVE.min(self.first_line) {
             let Some(line) = self.end_of_line(self.first_line - distance) else { break };
             if self.part.shown.is_quoted(line.start) || self.candidate.range.start - line.end > NEAR {
@@ -58,21 +58,21 @@ impl Place<'_> {
                 Some(hit) if self.is_positive(last) || !is_label => {
                     self.evidence_of(Relation::Above(distance), hit, sentence)
                 }
-                Some(_) => Verdict::Other,
+                Some(_) => NearbyWords::Other,
                 None if !is_clear => {
                     if self.is_positive(last) {
-                        Verdict::Silent
+                        NearbyWords::Silent
                     } else {
                         continue;
                     }
                 }
-                None => Verdict::Other,
+                None => NearbyWords::Other,
             };
         }
-        Verdict::Silent
+        NearbyWords::Silent
     }
 
-    pub(super) fn below(&self) -> Verdict {
+    pub(super) fn below(&self) -> NearbyWords {
         for distance in 1..=LINES_BELOW {
             let Some(whole) = self.lines.get(self.last_line + distance) else { break };
             let text = &self.part.shown.text;
@@ -95,7 +95,7 @@ impl Place<'_> {
             let sentence = sentence_at(text, &line, &(first.start..first.end));
             return self.evidence_of(Relation::Below(distance), first, sentence);
         }
-        Verdict::Silent
+        NearbyWords::Silent
     }
 }
 

@@ -1,8 +1,8 @@
 //! How likely a candidate is a code: what speaks for it, its make, and how it looks.
 
+use super::Context;
 use super::candidate::Candidate;
-use super::context::Context;
-use super::evidence::{Evidence, Place, Relation};
+use super::evidence::{Evidence, Occurrence, Relation};
 use super::shape::{Shape, has_few_vowels, is_date, is_year};
 use crate::part::Part;
 use crate::text::{Emphasis, Lines};
@@ -26,21 +26,21 @@ pub(super) fn judge(
     if candidate.is_origin_bound {
         return Some(Judgement { score: 0.97, reason: "It is bound to an origin.", is_labelled: false });
     }
-    let place = Place::of(candidate, part, lines, context);
-    if place.has_unit() || context.names.contains(&candidate.code.to_ascii_uppercase()) {
+    let occurrence = Occurrence::of(candidate, part, lines, context);
+    if occurrence.has_unit() || context.names.contains(&candidate.code.to_ascii_uppercase()) {
         return None;
     }
-    if candidate.shape == Shape::Letters && place.is_word() {
+    if candidate.shape == Shape::Letters && occurrence.is_word() {
         return None;
     }
-    let evidence = place.evidence()?;
-    if !evidence.is_otp && !context.subject_names_code && place.is_to_join() {
+    let evidence = occurrence.evidence()?;
+    if !evidence.is_otp && !context.subject_names_code && occurrence.is_to_join() {
         return None;
     }
     let emphasis = part.shown.emphasis_at(candidate.range.start);
-    let score = of_relation(&evidence, place.is_introduced())
+    let score = of_relation(&evidence, occurrence.is_introduced())
         + of_context(&evidence, context)
-        + of_shape(candidate, &evidence, is_close(candidate, &evidence, &place))?
+        + of_shape(candidate, &evidence, is_close(candidate, &evidence, &occurrence))?
         + of_look(candidate, emphasis);
     let is_labelled = evidence.is_otp && is_label(evidence.relation);
     Some(Judgement { score, reason: reason(&evidence), is_labelled })
@@ -106,11 +106,11 @@ fn of_context(evidence: &Evidence, context: &Context) -> f32 {
 }
 
 /// Whether the word and the candidate belong together so closely that hardly anything else can be meant.
-fn is_close(candidate: &Candidate, evidence: &Evidence, place: &Place<'_>) -> bool {
+fn is_close(candidate: &Candidate, evidence: &Evidence, occurrence: &Occurrence<'_>) -> bool {
     match evidence.relation {
         Relation::Before(0..=4) => true,
-        Relation::Before(5..=70) => place.is_introduced(),
-        Relation::After(0..=16) => place.opens_sentence(),
+        Relation::Before(5..=70) => occurrence.is_introduced(),
+        Relation::After(0..=16) => occurrence.opens_sentence(),
         Relation::Above(1..=2) | Relation::Below(1) => candidate.is_alone,
         _ => false,
     }

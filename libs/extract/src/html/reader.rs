@@ -6,11 +6,9 @@ use html5ever::LocalName;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSinkResult};
 
-use super::color::Color;
-use super::element::{self, Flow, Kinds};
-use super::look::{Look, PLAIN};
+use super::element::{self, Flow, Kinds, Look, PLAIN};
 use super::sheet::Sheet;
-use super::style::{Declarations, Size, Style};
+use super::style::{Color, Declarations, Size, Style};
 use super::writer::{Characters, Gap, Writer};
 use crate::bounds::{DEPTH_MAX, LINKS_MAX};
 use crate::steps;

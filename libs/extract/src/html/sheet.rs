@@ -27,7 +27,8 @@ struct Rule {
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
     rules: Vec<Rule>,
-    /// Rules by what an element needs for them: an `#id`, else the `.class` that the fewest rules name, else the element.
+    /// Rules by what an element needs for them: an `#id`, else the `.class` that the fewest rules name, else the
+    /// element.
     by_key: HashMap<String, Vec<usize>>,
     /// How many rules name a class; other classes change nothing.
     classes: HashMap<String, usize>,

@@ -5,8 +5,7 @@ use std::ops::Range;
 use url::Url;
 
 use super::address::Address;
-use super::kind::{Meaning, kind_of, meaning};
-use super::purpose::Purpose;
+use super::{Meaning, Purpose, kind_of, meaning};
 use crate::bounds::LINK_TEXT_CHARS;
 use crate::part::Part;
 use crate::text::chars::normalized;
@@ -20,7 +19,7 @@ const BEFORE: usize = 260;
 const AFTER: usize = 60;
 
 /// A link and what stands around it.
-struct Place<'a> {
+struct LinkOccurrence<'a> {
     link: &'a ShownLink,
     part: &'a Part,
     purpose: &'a Purpose,
@@ -32,7 +31,8 @@ struct Place<'a> {
 /// What a link is, how sure that is, and why.
 type Finding = (LinkKind, f32, &'static str);
 
-/// Judges the link at `index` of a part, whose links are relative to `base`; nothing if it cannot be returned or completes nothing.
+/// Judges the link at `index` of a part, whose links are relative to `base`; nothing if it cannot be returned or
+/// completes nothing.
 pub(super) fn judge(
     part: &Part,
     index: usize,
@@ -46,15 +46,15 @@ pub(super) fn judge(
     }
     let address = Address::parse(&link.address, base)?;
     let previous_end = index.checked_sub(1).map_or(0, |before| part.shown.links[before].range.end);
-    let place = Place { link, part, purpose, address: &address, previous_end };
-    let (kind, score, reason) = place.finding()?;
+    let occurrence = LinkOccurrence { link, part, purpose, address: &address, previous_end };
+    let (kind, score, reason) = occurrence.finding()?;
     let matches = address.matches(from_domain);
     let named = if purpose.subject_names(kind) { 0.1 } else { 0.0 };
     let own = if matches { 0.05 } else { 0.0 };
     let token = if address.has_random_token() { 0.04 } else { 0.0 };
     Some(ActionLink {
         kind,
-        text: place.text(),
+        text: occurrence.text(),
         host_matches_from: matches,
         confidence: score + named + own + token,
         source: part.source,
@@ -64,7 +64,7 @@ pub(super) fn judge(
     })
 }
 
-impl Place<'_> {
+impl LinkOccurrence<'_> {
     fn shown(&self) -> &str {
         self.part.shown.text.get(self.link.range.clone()).unwrap_or_default()
     }

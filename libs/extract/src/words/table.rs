@@ -2,7 +2,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::text::fold::fold;
+use crate::text::chars::fold;
 
 /// What a phrase says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -282,7 +282,8 @@ pub(super) fn has_spaces(c: char) -> bool {
             // Thai, Lao, Burmese, Khmer; kana, Han and their extensions.
             '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{3040}'..='\u{30FF}'
             | '\u{3400}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}'
-            // Hangul, also as its letters after folding: particles follow without a space, compounds are written together.
+            // Hangul, also as its letters after folding: particles follow without a space, compounds are written
+            // together.
             | '\u{1100}'..='\u{11FF}' | '\u{AC00}'..='\u{D7AF}')
 }
 
