@@ -12,8 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture, WaitForCancellationFutureOwned};
 
-use super::deadline::Deadline;
-use super::timeouts::Timeouts;
+use super::deadline::{Deadline, Timeouts};
 use crate::smtp::{Action, Reply, Session, reply};
 
 /// Bytes of a read within message data at most.

@@ -116,8 +116,7 @@ mod tests {
 
     #[test]
     fn previews_the_text_of_html() {
-        let summary =
-            summarize(b"Content-Type: text/html\r\n\r\n<style>a{}</style><p>Code <b>123</b></p>");
+        let summary = summarize(b"Content-Type: text/html\r\n\r\n<style>a{}</style><p>Code <b>123</b></p>");
         assert_eq!(summary.preview, "Code 123");
     }
 

@@ -1,6 +1,6 @@
 //! Replies. Each is a fixed text, so no reply repeats what the client sent.
 
-use super::transaction::{DeliveryOutcome, RecipientRejection};
+use super::{DeliveryOutcome, RecipientRejection};
 use crate::memory::MemoryError;
 
 /// A reply of one line without its CRLF: code, enhanced code (RFC 2034; not in the greeting and

@@ -1,7 +1,6 @@
 //! An SMTP session as a state machine: it consumes input, appends replies, and requests what has to
 //! be done outside. How the input is split makes no difference.
 
-mod authentication;
 mod command;
 mod message;
 #[cfg(test)]
@@ -16,7 +15,7 @@ use super::auth::Awaited;
 use super::command::{self as command_line, Command};
 use super::data::{DataLimits, MessageData};
 use super::reply::{self, Reply};
-use super::transaction::{
+use super::{
     AcceptedRecipient, DeliveryOutcome, Peer, PendingRecipient, ReceivedMail, RecipientRejection, Transaction,
 };
 use crate::memory::{MemoryBudget, TenantKey};
@@ -31,8 +30,8 @@ pub(crate) struct SessionSettings {
     pub(crate) hostname: String,
     /// Whether STARTTLS is offered.
     pub(crate) tls_offered: bool,
-    /// Whether all mail is caught, as the client writes it: each path that can be parsed is a recipient, parameters of DSN
-    /// (RFC 3461) are known, and AUTH is offered, which takes any password.
+    /// Whether all mail is caught, as the client writes it: each path that can be parsed is a recipient, parameters
+    /// of DSN (RFC 3461) are known, and AUTH is offered, which takes any password.
     pub(crate) catches_all: bool,
     /// Bounds of a message.
     pub(crate) data: DataLimits,
@@ -284,8 +283,8 @@ impl Session {
         self.reply(outcome.into(), out);
     }
 
-    /// Handles one line: a command, or a response of AUTH. Returns the octets consumed, and an action unless the session
-    /// can continue by itself.
+    /// Handles one line: a command, or a response of AUTH. Returns the octets consumed, and an action unless the
+    /// session can continue by itself.
     fn feed_line(&mut self, input: &[u8], out: &mut Vec<u8>) -> (usize, Option<Action>) {
         let end = memchr(b'\n', &input[..input.len().min(command_line::LINE_MAX)]);
         let line = end.map(|end| &input[..end]);

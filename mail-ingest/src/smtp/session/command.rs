@@ -3,9 +3,10 @@
 use tempmail_model::address::AddressError;
 
 use super::{Action, Chunk, Session, SessionSettings, SessionState};
+use crate::smtp::auth::{self, Awaited};
 use crate::smtp::command::{self as command_line, Command, MailCommand};
 use crate::smtp::reply::{self, Reply};
-use crate::smtp::transaction::{PendingRecipient, Transaction};
+use crate::smtp::{PendingRecipient, Transaction};
 
 impl Session {
     /// Handles a command line without its CRLF. `is_last_input`: the client has sent nothing after
@@ -145,5 +146,38 @@ impl Session {
         };
         self.reply(rejection, out);
         None
+    }
+}
+
+impl Session {
+    /// The reply to AUTH.
+    pub(super) fn start_authentication(&mut self, arguments: &str) -> Reply {
+        if self.hello.is_none() {
+            reply::HELLO_FIRST
+        } else if self.authenticated || self.transaction.is_some() {
+            reply::AUTH_OUT_OF_PLACE
+        } else {
+            self.await_response(auth::start(arguments))
+        }
+    }
+
+    /// The reply to a line of the client that was awaited.
+    pub(super) fn continue_authentication(&mut self, awaited: Awaited, line: &[u8]) -> Reply {
+        self.await_response(auth::respond(awaited, line))
+    }
+
+    fn await_response(&mut self, next: Result<Option<Awaited>, Reply>) -> Reply {
+        self.state = SessionState::Command;
+        match next {
+            Ok(Some(awaited)) => {
+                self.state = SessionState::Authenticating(awaited);
+                awaited.challenge()
+            }
+            Ok(None) => {
+                self.authenticated = true;
+                reply::AUTHENTICATED
+            }
+            Err(rejection) => rejection,
+        }
     }
 }

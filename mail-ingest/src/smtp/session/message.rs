@@ -3,9 +3,9 @@
 use tempmail_model::trace::Protocol;
 
 use super::{Action, Session, SessionState};
+use crate::smtp::ReceivedMail;
 use crate::smtp::data::MessageData;
 use crate::smtp::reply::{self, Reply};
-use crate::smtp::transaction::ReceivedMail;
 
 impl Session {
     /// The reply to DATA, after which a message may follow.

@@ -11,7 +11,7 @@ use crate::memory::MemoryBudget;
 use crate::smtp::command::LINE_MAX;
 use crate::smtp::data::DataLimits;
 use crate::smtp::reply::{self, Reply};
-use crate::smtp::transaction::{
+use crate::smtp::{
     AcceptedRecipient, DeliveryOutcome, Peer, PendingRecipient, ReceivedMail, RecipientRejection,
 };
 
