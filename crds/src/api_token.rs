@@ -4,8 +4,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::condition::{Condition, conditions};
-use crate::reference::{SecretTarget, TenantRef};
+use crate::shared_field::{Condition, KindStatus, SecretTarget, TenantRef, conditions};
 
 /// An API token that authenticates as a tenant over HTTP.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -93,6 +92,20 @@ pub struct ApiTokenStatus {
     #[serde(default)]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
+}
+
+impl KindStatus for ApiTokenStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
+    }
+
+    fn set_observed_generation(&mut self, generation: Option<i64>) {
+        self.observed_generation = generation;
+    }
 }
 
 impl OnSecretLoss {

@@ -4,9 +4,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::condition::{Condition, conditions};
-use crate::policy::{AdoptionPolicy, DeletionPolicy};
-use crate::reference::TenantRef;
+use crate::shared_field::{AdoptionPolicy, Condition, DeletionPolicy, KindStatus, TenantRef, conditions};
 
 /// A domain of a tenant, which receives mail once its DNS records are verified.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -78,6 +76,20 @@ pub struct CustomDomainStatus {
     #[serde(default)]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
+}
+
+impl KindStatus for CustomDomainStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
+    }
+
+    fn set_observed_generation(&mut self, generation: Option<i64>) {
+        self.observed_generation = generation;
+    }
 }
 
 /// Progress of a domain's DNS verification.

@@ -4,27 +4,23 @@
 pub mod annotation;
 mod api_reference;
 mod api_token;
-mod condition;
 mod custom_domain;
 mod mailbox;
 mod manifest;
-mod policy;
-mod reference;
+mod shared_field;
 mod system_domain;
 mod tenant;
 mod webhook;
 
 pub use api_reference::api_reference;
 pub use api_token::{ApiToken, ApiTokenSpec, ApiTokenStatus, OnSecretLoss, TokenType};
-pub use condition::Condition;
 pub use custom_domain::{
     CustomDomain, CustomDomainSpec, CustomDomainStatus, DnsRecord, DnsRecordType, RecordResult, Verification,
     VerificationState,
 };
 pub use mailbox::{Mailbox, MailboxSpec, MailboxStatus};
 pub use manifest::{all, manifests};
-pub use policy::{AdoptionPolicy, DeletionPolicy};
-pub use reference::{SecretTarget, TenantRef};
+pub use shared_field::{AdoptionPolicy, Condition, DeletionPolicy, KindStatus, SecretTarget, TenantRef};
 pub use system_domain::{SystemDomain, SystemDomainSpec, SystemDomainStatus};
 pub use tenant::{Tenant, TenantLimits, TenantSpec, TenantStatus, TenantUsage};
 pub use webhook::{Webhook, WebhookSpec, WebhookState, WebhookStatus};

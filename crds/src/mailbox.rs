@@ -1,9 +1,9 @@
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::condition::{Condition, conditions};
-use crate::policy::{AdoptionPolicy, DeletionPolicy};
-use crate::reference::{SecretTarget, TenantRef};
+use crate::shared_field::{
+    AdoptionPolicy, Condition, DeletionPolicy, KindStatus, SecretTarget, TenantRef, conditions,
+};
 
 /// A mailbox of a tenant at a fixed address, with its password in a Secret.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -72,4 +72,18 @@ pub struct MailboxStatus {
     #[serde(default)]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
+}
+
+impl KindStatus for MailboxStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
+    }
+
+    fn set_observed_generation(&mut self, generation: Option<i64>) {
+        self.observed_generation = generation;
+    }
 }

@@ -3,25 +3,26 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinition, JSON, JSONSchemaProps,
 };
-use kube::CustomResourceExt as _;
+use kube::CustomResourceExt;
 use serde_json::{Value, json};
 
 use crate::{ApiToken, CustomDomain, Mailbox, SystemDomain, Tenant, Webhook};
 
 /// The definitions of all kinds.
 pub fn all() -> Vec<CustomResourceDefinition> {
-    let kinds: [(CustomResourceDefinition, &[&str]); 6] = [
-        (Tenant::crd(), &["Ready", "Accepted"]),
-        (SystemDomain::crd(), &["Ready", "Accepted"]),
-        (CustomDomain::crd(), &["Ready", "Accepted", "Verified"]),
-        (Webhook::crd(), &["Ready", "Accepted", "Delivering"]),
-        (ApiToken::crd(), &["Ready", "Accepted"]),
-        (Mailbox::crd(), &["Ready", "Accepted"]),
-    ];
-    kinds
-        .into_iter()
-        .map(|(crd, conditions)| with_common_columns(with_default_status(crd, conditions)))
-        .collect()
+    vec![
+        definition::<Tenant>(&["Ready", "Accepted"]),
+        definition::<SystemDomain>(&["Ready", "Accepted"]),
+        definition::<CustomDomain>(&["Ready", "Accepted", "Verified"]),
+        definition::<Webhook>(&["Ready", "Accepted", "Delivering"]),
+        definition::<ApiToken>(&["Ready", "Accepted"]),
+        definition::<Mailbox>(&["Ready", "Accepted"]),
+    ]
+}
+
+/// The definition of a kind whose new objects have these conditions.
+fn definition<K: CustomResourceExt>(conditions: &[&str]) -> CustomResourceDefinition {
+    with_common_columns(with_default_status(K::crd(), conditions))
 }
 
 /// The definitions as YAML documents.

@@ -1,7 +1,7 @@
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::condition::{Condition, conditions};
+use crate::shared_field::{Condition, KindStatus, conditions};
 
 /// A domain of the installation, under which every user can create mailboxes.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -56,6 +56,20 @@ pub struct SystemDomainStatus {
     #[serde(default)]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
+}
+
+impl KindStatus for SystemDomainStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
+    }
+
+    fn set_observed_generation(&mut self, generation: Option<i64>) {
+        self.observed_generation = generation;
+    }
 }
 
 impl SystemDomainSpec {

@@ -4,8 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::condition::{Condition, conditions};
-use crate::policy::DeletionPolicy;
+use crate::shared_field::{Condition, DeletionPolicy, KindStatus, conditions};
 
 /// A team with its own mailboxes, domains, webhooks and tokens.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -106,6 +105,20 @@ pub struct TenantStatus {
     #[serde(default)]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
+}
+
+impl KindStatus for TenantStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
+    }
+
+    fn set_observed_generation(&mut self, generation: Option<i64>) {
+        self.observed_generation = generation;
+    }
 }
 
 /// Resources that a tenant uses.

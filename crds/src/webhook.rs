@@ -2,8 +2,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::condition::{Condition, conditions};
-use crate::reference::{SecretTarget, TenantRef};
+use crate::shared_field::{Condition, KindStatus, SecretTarget, TenantRef, conditions};
 
 /// An HTTPS URL that receives events about a tenant's mail.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -76,6 +75,20 @@ pub struct WebhookStatus {
     #[serde(default)]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
+}
+
+impl KindStatus for WebhookStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
+    }
+
+    fn set_observed_generation(&mut self, generation: Option<i64>) {
+        self.observed_generation = generation;
+    }
 }
 
 /// Whether a webhook receives events.

@@ -2,31 +2,44 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use kube::Client;
 use kube::api::ListParams;
-use tempmail_crds::{ApiToken, CustomDomain, Mailbox, SystemDomain, Tenant, Webhook};
 use tempmail_runtime::readiness::Readiness;
 
-use crate::kind::Kind;
+use crate::kind::{Kind, watched_apis};
+use crate::kinds::{KindVisitor, visit_kinds};
+use crate::reconcile::driver::Reconcile;
 
 /// Interval between checks.
 const INTERVAL: Duration = Duration::from_secs(2);
 /// Component of `/readyz`.
 const COMPONENT: &str = "kubernetes";
 
+/// The checks of all kinds.
+struct Checks<'a> {
+    client: &'a Client,
+    namespaces: &'a [String],
+    checks: Vec<BoxFuture<'a, Option<String>>>,
+}
+
+impl KindVisitor for Checks<'_> {
+    fn visit<K: Reconcile>(&mut self) {
+        self.checks.push(missing::<K>(self.client, self.namespaces).boxed());
+    }
+}
+
 /// Returns when the API server serves all kinds, and the operator may list them in one of these namespaces,
 /// or in the whole cluster if there are none.
 pub(crate) async fn wait_for_crds(client: &Client, namespaces: &[String], readiness: &Readiness) {
     loop {
-        let missing = [
-            missing::<Tenant>(client, namespaces).await,
-            missing::<SystemDomain>(client, namespaces).await,
-            missing::<CustomDomain>(client, namespaces).await,
-            missing::<Webhook>(client, namespaces).await,
-            missing::<ApiToken>(client, namespaces).await,
-            missing::<Mailbox>(client, namespaces).await,
-        ];
-        let missing: Vec<String> = missing.into_iter().flatten().collect();
+        let mut all = Checks { client, namespaces, checks: Vec::new() };
+        visit_kinds(&mut all);
+        let mut missing = Vec::new();
+        for check in all.checks {
+            missing.extend(check.await);
+        }
         metrics::gauge!("tempmail_operator_crd_missing")
             .set(u32::try_from(missing.len()).unwrap_or(u32::MAX));
         if missing.is_empty() {
@@ -46,7 +59,7 @@ pub(crate) async fn wait_for_crds(client: &Client, namespaces: &[String], readin
 async fn missing<K: Kind>(client: &Client, namespaces: &[String]) -> Option<String> {
     let plural = K::plural(&());
     let mut reason = String::new();
-    for api in K::watched_apis(client, namespaces) {
+    for api in watched_apis::<K>(client, namespaces) {
         reason = match api.list(&ListParams::default().limit(1)).await {
             Ok(_) => return None,
             Err(kube::Error::Api(status)) if status.is_not_found() => return Some(plural.into_owned()),

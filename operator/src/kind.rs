@@ -1,39 +1,35 @@
-//! What the kinds of objects have in common: metadata and status accessors.
+//! What the kinds of objects have in common.
 
 use std::fmt::Debug;
 
-use kube::core::{DeserializeGuard, NamespaceResourceScope, ObjectMeta};
+use kube::core::object::HasStatus;
+use kube::core::{ClusterResourceScope, DeserializeGuard, NamespaceResourceScope, ObjectMeta};
 use kube::{Api, Client, Resource};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tempmail_crds::Condition;
-use tempmail_store::ResourceKind;
+use tempmail_crds::KindStatus;
+use tempmail_store::{LimitUsage, Tenant};
 use uuid::Uuid;
 
 /// A kind of objects.
 pub(crate) trait Kind:
-    Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+    Resource<DynamicType = (), Scope: ObjectScope>
+    + HasStatus<Status: KindStatus>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
 {
-    /// The kind in the store.
-    const KIND: ResourceKind;
-    /// The type of the status.
-    type Status: Clone + Debug + Default + PartialEq + Serialize + Send + Sync;
+    /// What messages call the rows of the kind.
+    const PLURAL: &'static str;
+    /// Whether objects of the kind decide which namespaces may use a tenant.
+    const GIVES_GRANTS: bool = false;
 
-    /// The API of the object's namespace, or of the cluster.
-    fn api(&self, client: &Client) -> Api<Self>;
-    /// The APIs to watch: one of each of these namespaces, or one of the whole cluster if there are none or
-    /// the kind is in none.
-    fn watched_apis(client: &Client, namespaces: &[String]) -> Vec<Api<DeserializeGuard<Self>>>;
-    /// The status as it was read.
-    fn status(&self) -> Option<&Self::Status>;
-    /// The conditions of a status.
-    fn conditions(status: &Self::Status) -> &[Condition];
-    /// The conditions of a status, mutably.
-    fn conditions_mut(status: &mut Self::Status) -> &mut Vec<Condition>;
-    /// Sets the `observedGeneration` of a status.
-    fn set_observed_generation(status: &mut Self::Status, generation: Option<i64>);
     /// Whether the row is kept when the object is deleted.
-    fn is_retained(&self) -> bool;
+    fn is_retained(&self) -> bool {
+        false
+    }
     /// Name of the Tenant that the object refers to; `None` for kinds without a `tenantRef`.
     fn tenant_name(&self) -> Option<&str> {
         None
@@ -47,69 +43,50 @@ pub(crate) trait Kind:
     fn domain_name(&self) -> Option<&str> {
         None
     }
+    /// How many rows of the kind a tenant has, and may have; `None` for kinds without a limit.
+    fn usage(_tenant: &Tenant) -> Option<LimitUsage> {
+        None
+    }
+
+    /// The API of the object's namespace, or of the cluster.
+    fn api(&self, client: &Client) -> Api<Self> {
+        Self::Scope::api(client, self.meta().namespace.as_deref().unwrap_or_default())
+    }
 }
 
-/// Implements the accessors of [`Kind`] that differ between kinds only by names.
-macro_rules! kind_accessors {
-    ($kind:ident, $status:ident, cluster) => {
-        kind_accessors!(
-            @ $kind, $status,
-            |_object, client| kube::Api::all(client.clone()),
-            |client, _namespaces| vec![kube::Api::all(client.clone())]
-        );
-    };
-    ($kind:ident, $status:ident, namespaced) => {
-        kind_accessors!(
-            @ $kind, $status,
-            |object, client| {
-                let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-                kube::Api::namespaced(client.clone(), namespace)
-            },
-            |client, namespaces| crate::kind::namespaced_apis(client, namespaces)
-        );
-    };
-    (
-        @ $kind:ident, $status:ident,
-        |$object:ident, $client:ident| $api:expr,
-        |$watching:ident, $namespaces:ident| $watched:expr
-    ) => {
-        const KIND: tempmail_store::ResourceKind = tempmail_store::ResourceKind::$kind;
-        type Status = $status;
-
-        fn api(&self, $client: &kube::Client) -> kube::Api<Self> {
-            let $object = self;
-            $api
-        }
-        fn watched_apis(
-            $watching: &kube::Client,
-            $namespaces: &[String],
-        ) -> Vec<kube::Api<kube::core::DeserializeGuard<Self>>> {
-            $watched
-        }
-        fn status(&self) -> Option<&$status> {
-            self.status.as_ref()
-        }
-        fn conditions(status: &$status) -> &[tempmail_crds::Condition] {
-            &status.conditions
-        }
-        fn conditions_mut(status: &mut $status) -> &mut Vec<tempmail_crds::Condition> {
-            &mut status.conditions
-        }
-        fn set_observed_generation(status: &mut $status, generation: Option<i64>) {
-            status.observed_generation = generation;
-        }
-    };
+/// Where the objects of a kind are: in namespaces, or in none.
+pub(crate) trait ObjectScope {
+    /// The namespaces that a watch of the kind is restricted to where the operator is restricted to `namespaces`.
+    fn restrict(namespaces: &[String]) -> &[String];
+    /// The API of the objects in a namespace; of all objects if the kind is in none.
+    fn api<K: Resource<DynamicType = (), Scope = Self>>(client: &Client, namespace: &str) -> Api<K>;
 }
-pub(crate) use kind_accessors;
 
-/// The API of each of these namespaces, or of the whole cluster if there are none.
-pub(crate) fn namespaced_apis<K>(client: &Client, namespaces: &[String]) -> Vec<Api<K>>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-{
-    match namespaces {
+impl ObjectScope for NamespaceResourceScope {
+    fn restrict(namespaces: &[String]) -> &[String] {
+        namespaces
+    }
+
+    fn api<K: Resource<DynamicType = (), Scope = Self>>(client: &Client, namespace: &str) -> Api<K> {
+        Api::namespaced(client.clone(), namespace)
+    }
+}
+
+impl ObjectScope for ClusterResourceScope {
+    fn restrict(_namespaces: &[String]) -> &[String] {
+        &[]
+    }
+
+    fn api<K: Resource<DynamicType = (), Scope = Self>>(client: &Client, _namespace: &str) -> Api<K> {
+        Api::all(client.clone())
+    }
+}
+
+/// The APIs to watch: one of each of these namespaces, or one of the whole cluster if there are none or the kind is in none.
+pub(crate) fn watched_apis<K: Kind>(client: &Client, namespaces: &[String]) -> Vec<Api<DeserializeGuard<K>>> {
+    match K::Scope::restrict(namespaces) {
         [] => vec![Api::all(client.clone())],
-        names => names.iter().map(|name| Api::namespaced(client.clone(), name)).collect(),
+        names => names.iter().map(|name| K::Scope::api(client, name)).collect(),
     }
 }
 

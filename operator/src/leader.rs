@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
 use kube::core::PartialObjectMeta;
-use kube::runtime::reflector::{self, store::Writer};
-use tempmail_crds::{ApiToken, CustomDomain, Mailbox, SystemDomain, Tenant, Webhook};
+use kube::runtime::reflector;
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
 use tempmail_model::verify_token::VerifyTokenKey;
@@ -22,20 +23,21 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::kind::Kind;
+use crate::kinds::{KindVisitor, visit_kinds};
 use crate::password::PasswordCheckCache;
 use crate::reconcile::backoff::Backoff;
-use crate::reconcile::cache_sync::CacheSyncs;
+use crate::reconcile::cache::CacheSync;
 use crate::reconcile::context::Context;
-use crate::reconcile::controller::{self, ObjectCache};
-use crate::reconcile::dependents::Dependents;
+use crate::reconcile::controller;
 use crate::reconcile::driver::Reconcile;
-use crate::reconcile::seen_secret::SeenSecrets;
-use crate::reconcile::trigger::{TriggerQueues, TriggerReceivers};
-use crate::reconcile::usage_queue::UsageRefreshQueue;
-use crate::reconcile::work_queue::WorkQueues;
+use crate::reconcile::secret_check::{self, SeenSecrets};
+use crate::reconcile::usage_refresh::{self, UsageRefreshQueue};
+use crate::reconcile::watched_kind::{WatchedKind, WatchedKinds};
 use crate::status::{EventPublisher, StatusWriter};
-use crate::{cluster, lost_grants, namespace_watch, row_watch, secret_check, usage_refresh, verification};
+use crate::{leader_election, lost_grants, namespace_watch, row_watch};
+
+/// Pause between two passes over custom domains.
+const VERIFICATION_PAUSE: Duration = Duration::from_secs(5);
 
 /// What an operator is given.
 pub(crate) struct Dependencies {
@@ -47,15 +49,26 @@ pub(crate) struct Dependencies {
     pub client: Client,
 }
 
-/// The caches of the objects that the leader watches.
-struct Caches {
-    tenants: ObjectCache<Tenant>,
-    system_domains: ObjectCache<SystemDomain>,
-    custom_domains: ObjectCache<CustomDomain>,
-    webhooks: ObjectCache<Webhook>,
-    tokens: ObjectCache<ApiToken>,
-    mailboxes: ObjectCache<Mailbox>,
-    namespaces: (reflector::Store<PartialObjectMeta<Namespace>>, Writer<PartialObjectMeta<Namespace>>),
+/// Runs a controller until the token is cancelled.
+type Controller = Box<dyn FnOnce(Arc<Context>, CancellationToken) -> BoxFuture<'static, ()> + Send>;
+
+/// All kinds, and their controllers.
+struct Controllers<'a> {
+    /// The namespaces that the operator is restricted to, if there are any.
+    namespaces: &'a [String],
+    kinds: WatchedKinds,
+    controllers: Vec<Controller>,
+}
+
+impl KindVisitor for Controllers<'_> {
+    fn visit<K: Reconcile>(&mut self) {
+        let (objects, writer) = reflector::store();
+        let (kind, triggers) = WatchedKind::<K>::new(objects, self.namespaces);
+        self.kinds.add(kind);
+        self.controllers.push(Box::new(move |context, stop| {
+            controller::run::<K>(writer, triggers, context, stop).boxed()
+        }));
+    }
 }
 
 /// Reconciles the objects of a cluster until `stop` is cancelled and running reconciliations are finished. While the rows
@@ -70,21 +83,33 @@ pub(crate) async fn run(
     readiness: Readiness,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let Some(epoch) = cluster::acquire_epoch(&dependencies.store, cluster, &readiness, &stop).await? else {
+    let Some(epoch) = leader_election::acquire_epoch(&dependencies.store, cluster, &readiness, &stop).await?
+    else {
         return Ok(());
     };
-    let caches = Caches::new();
-    let (triggers, receivers) = TriggerQueues::new();
+    let config = Arc::clone(&dependencies.config);
+    let mut all = Controllers {
+        namespaces: &config.operator.watch_namespaces,
+        kinds: WatchedKinds::default(),
+        controllers: Vec::new(),
+    };
+    visit_kinds(&mut all);
+    let (namespaces, namespaces_writer) = reflector::store();
+    let caches = (all.kinds, namespaces);
     // Read before any object, so that no change of a row in between is missed.
-    let (context, last) = start(dependencies, verify_tokens, (cluster, epoch), &caches, triggers).await?;
+    let (context, last) = start(dependencies, verify_tokens, (cluster, epoch), caches).await?;
     let context = Arc::new(context);
-    let mut tasks = spawn_controllers(caches, receivers, &context, &stop);
+    let mut tasks = JoinSet::new();
+    for controller in all.controllers {
+        tasks.spawn(controller(Arc::clone(&context), stop.clone()));
+    }
+    tasks.spawn(namespace_watch::run(namespaces_writer, Arc::clone(&context), stop.clone()));
     tasks.spawn(lost_grants::run(Arc::clone(&context), stop.clone()));
     tasks.spawn(row_watch::run(last, Arc::clone(&context), readiness, stop.clone()));
-    tasks.spawn(cluster::record_heartbeats(Arc::clone(&context), stop.clone()));
+    tasks.spawn(leader_election::record_heartbeats(Arc::clone(&context), stop.clone()));
     tasks.spawn(secret_check::run(Arc::clone(&context), stop.clone()));
     tasks.spawn(usage_refresh::run(Arc::clone(&context), stop.clone()));
-    tasks.spawn(verification::run(Arc::clone(&context), stop.clone()));
+    tasks.spawn(verify_domains(Arc::clone(&context), stop.clone()));
     loop {
         tokio::select! {
             ended = tasks.join_next() => match ended {
@@ -101,8 +126,7 @@ async fn start(
     dependencies: Dependencies,
     verify_tokens: VerifyTokenKey,
     (cluster, epoch): (Uuid, Epoch),
-    caches: &Caches,
-    triggers: TriggerQueues,
+    (kinds, namespaces): (WatchedKinds, reflector::Store<PartialObjectMeta<Namespace>>),
 ) -> anyhow::Result<(Context, ChangeSnapshot)> {
     let Dependencies { config, store, clock, keys, client } = dependencies;
     let (_, last) = store.list_changed_resources(None).await.context("the changes of rows")?;
@@ -122,11 +146,9 @@ async fn start(
         status,
         events,
         backoff: Backoff::default(),
-        cache_syncs: CacheSyncs::new(&config.operator.watch_namespaces),
-        tenants: caches.tenants.0.clone(),
-        namespaces: caches.namespaces.0.clone(),
-        dependents: caches.dependents(),
-        work_queues: WorkQueues::new(),
+        kinds,
+        namespaces,
+        namespaces_synced: CacheSync::new(&config.operator.watch_namespaces),
         grant_changes: Notify::new(),
         usage_refresh: UsageRefreshQueue::default(),
         password_checks: PasswordCheckCache::default(),
@@ -137,60 +159,18 @@ async fn start(
         store,
         epoch,
         clock,
-        triggers,
     };
     Ok((context, last))
 }
 
-fn spawn_controllers(
-    caches: Caches,
-    mut receivers: TriggerReceivers,
-    context: &Arc<Context>,
-    stop: &CancellationToken,
-) -> JoinSet<()> {
-    let mut tasks = JoinSet::new();
-    spawn(caches.tenants, &mut receivers, &mut tasks, context, stop);
-    spawn(caches.system_domains, &mut receivers, &mut tasks, context, stop);
-    spawn(caches.custom_domains, &mut receivers, &mut tasks, context, stop);
-    spawn(caches.webhooks, &mut receivers, &mut tasks, context, stop);
-    spawn(caches.tokens, &mut receivers, &mut tasks, context, stop);
-    spawn(caches.mailboxes, &mut receivers, &mut tasks, context, stop);
-    tasks.spawn(namespace_watch::run(caches.namespaces.1, Arc::clone(context), stop.clone()));
-    tasks
-}
-
-/// Spawns the controller of a kind.
-fn spawn<K: Kind + Reconcile>(
-    cache: ObjectCache<K>,
-    receivers: &mut TriggerReceivers,
-    tasks: &mut JoinSet<()>,
-    context: &Arc<Context>,
-    stop: &CancellationToken,
-) {
-    let receiver = receivers.remove(&K::KIND).expect("each kind has a receiver");
-    tasks.spawn(controller::run(cache, receiver, Arc::clone(context), stop.clone()));
-}
-
-impl Caches {
-    fn new() -> Self {
-        Self {
-            tenants: reflector::store(),
-            system_domains: reflector::store(),
-            custom_domains: reflector::store(),
-            webhooks: reflector::store(),
-            tokens: reflector::store(),
-            mailboxes: reflector::store(),
-            namespaces: reflector::store(),
+/// Verifies the custom domains that are due, whether objects declare them or not, until `stop` is cancelled.
+async fn verify_domains(context: Arc<Context>, stop: CancellationToken) {
+    loop {
+        if let Some(Err(error)) = stop.run_until_cancelled(context.verifier.check_due()).await {
+            tracing::warn!(%error, "a pass over custom domains failed");
         }
-    }
-
-    /// The kinds whose objects refer to Tenants.
-    fn dependents(&self) -> Vec<Dependents> {
-        vec![
-            Dependents::new(self.custom_domains.0.clone()),
-            Dependents::new(self.webhooks.0.clone()),
-            Dependents::new(self.tokens.0.clone()),
-            Dependents::new(self.mailboxes.0.clone()),
-        ]
+        if stop.run_until_cancelled(tokio::time::sleep(VERIFICATION_PAUSE)).await.is_none() {
+            return;
+        }
     }
 }

@@ -5,7 +5,6 @@
 //! the process may be killed between any two steps.
 
 mod client;
-mod cluster;
 mod crd_wait;
 mod error;
 mod kind;
@@ -18,10 +17,7 @@ mod password;
 mod platform_keys;
 mod reconcile;
 mod row_watch;
-mod secret_check;
 mod status;
-mod usage_refresh;
-mod verification;
 
 use std::sync::Arc;
 
@@ -91,7 +87,7 @@ impl Operator {
             return Ok(());
         };
         // Before it leads: a leader whose API server does not answer for a moment goes on.
-        let cluster = cluster::cluster_id(&dependencies.client).await?;
+        let cluster = leader_election::cluster_id(&dependencies.client).await?;
         let election = LeaderElection::join(&dependencies.client, &dependencies.config.operator)
             .await
             .context("the lease of the leader")?;

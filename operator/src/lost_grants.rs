@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use tempmail_store::{ResourceKind, Store, UsedGrant};
+use tempmail_crds::Tenant;
+use tempmail_store::{Store, UsedGrant};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ReconcileError;
 use crate::reconcile::context::Context;
-use crate::reconcile::dependents::Dependency;
 use crate::reconcile::grant;
+use crate::reconcile::watched_kind::Dependency;
 
 /// Interval between comparisons without a change of Tenants or namespaces.
 const INTERVAL: Duration = Duration::from_secs(600);
@@ -29,8 +30,8 @@ const CONNECTIONS: u32 = 2;
 pub(crate) async fn run(context: Arc<Context>, stop: CancellationToken) {
     let store = context.store.with_own_pool(CONNECTIONS);
     let synced = async {
-        context.cache_syncs.of(ResourceKind::Tenant).synced().await;
-        context.cache_syncs.namespaces.synced().await;
+        context.kinds.of::<Tenant>().synced.synced().await;
+        context.namespaces_synced.synced().await;
     };
     let Some(()) = stop.run_until_cancelled(synced).await else { return };
     while let Some(ended) = stop.run_until_cancelled(end_lost_grants(&store, &context)).await {
@@ -75,6 +76,6 @@ async fn end_if_lost(used: &UsedGrant, store: &Store, context: &Context) -> Resu
     store.end_grant(context.epoch, context.cluster, used, context.clock.now()).await?;
     tracing::info!(tenant = %used.tenant, namespace = used.namespace, "ended what the namespace was granted");
     // The grant may be back already.
-    context.enqueue_dependents(Dependency::Namespace(&used.namespace));
+    context.kinds.enqueue_dependents(Dependency::Namespace(&used.namespace));
     Ok(())
 }

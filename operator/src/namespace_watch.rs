@@ -10,9 +10,9 @@ use kube::runtime::{PredicateConfig, WatchStreamExt as _, predicates, watcher};
 use kube::{Api, ResourceExt as _};
 use tokio_util::sync::CancellationToken;
 
+use crate::reconcile::cache;
 use crate::reconcile::context::Context;
-use crate::reconcile::dependents::Dependency;
-use crate::reconcile::object_watch;
+use crate::reconcile::watched_kind::Dependency;
 
 /// Fills the cache of namespaces, and enqueues the objects of a namespace when its labels change, until `stop`
 /// is cancelled. Namespaces that are gone or have other labels may have lost grants. An operator that is restricted to
@@ -31,13 +31,13 @@ pub(crate) async fn run(
             names.iter().map(|name| (api.clone(), one(name))).collect()
         }
     };
-    let (synced, watching) = (context.cache_syncs.namespaces.clone(), Arc::clone(&context));
+    let (synced, watching) = (context.namespaces_synced.clone(), Arc::clone(&context));
     let observe = move |event: &watcher::Event<_>| {
         if matches!(event, watcher::Event::Delete(_) | watcher::Event::InitDone) {
             watching.grant_changes.notify_one();
         }
     };
-    let changes = object_watch::watch(watches, remove_unread, writer, synced, observe)
+    let changes = cache::watch(watches, remove_unread, writer, synced, observe)
         .predicate_filter(predicates::labels, PredicateConfig::default())
         .take_until(stop.cancelled_owned());
     let mut changes = std::pin::pin!(changes);
@@ -45,7 +45,7 @@ pub(crate) async fn run(
         match change {
             Ok(namespace) => {
                 context.grant_changes.notify_one();
-                context.enqueue_dependents(Dependency::Namespace(&namespace.name_any()));
+                context.kinds.enqueue_dependents(Dependency::Namespace(&namespace.name_any()));
             }
             Err(error) => tracing::warn!(%error, "the watch of namespaces failed, and is restarted"),
         }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::reconcile::context::Context;
-use crate::reconcile::trigger::ObjectKey;
+use crate::reconcile::work_queue::ObjectKey;
 
 /// Interval between polls of the feed of changes.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ pub(crate) async fn run(
                 }
                 for resource in changed {
                     let key = ObjectKey { namespace: resource.namespace, name: resource.name };
-                    context.triggers.enqueue(resource.kind, key);
+                    context.kinds.enqueue(&resource.kind, key);
                 }
             }
             Err(error) => {

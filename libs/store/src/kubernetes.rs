@@ -2,8 +2,6 @@
 
 pub(crate) mod cluster;
 pub(crate) mod custom_domain;
-pub(crate) mod declaration;
-pub(crate) mod epoch;
 pub(crate) mod grant;
 pub(crate) mod mailbox;
 pub(crate) mod resource;

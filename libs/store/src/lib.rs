@@ -30,7 +30,9 @@ pub use domains::custom::{CustomDomain, DomainCreation, NewCustomDomain};
 pub use domains::serving::{ServingDomain, SystemDomain};
 pub use domains::system::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};
 pub use error::StoreError;
-pub use kubernetes::cluster::{CLUSTER_SILENT_AFTER, ClusterAdmission, ClusterRelease, KubernetesCluster, RowHolder, Epoch};
+pub use kubernetes::cluster::{
+    CLUSTER_SILENT_AFTER, ClusterAdmission, ClusterRelease, Epoch, KubernetesCluster, RowHolder,
+};
 pub use kubernetes::custom_domain::CustomDomainDeclaration;
 pub use kubernetes::grant::UsedGrant;
 pub use kubernetes::mailbox::{MailboxDeclaration, ManagedMailbox};

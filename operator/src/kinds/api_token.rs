@@ -7,32 +7,33 @@ use kube::ResourceExt as _;
 use tempmail_crds::{ApiToken, ApiTokenStatus, TokenType, annotation};
 use tempmail_model::id::new_id;
 use tempmail_model::token::{PlainToken, TOKEN_NAME_MAX, TokenHash, TokenKind};
-use tempmail_store::{ManagedToken, Resource, TokenDeclaration};
+use tempmail_store::{LimitUsage, ManagedToken, Resource, Tenant, TokenDeclaration};
 use uuid::Uuid;
 
 use self::plan::{ObservedToken, TokenStep, expires_at, secret_name};
 use crate::error::ReconcileError;
-use crate::kind::{Kind, kind_accessors, uid};
+use crate::kind::{Kind, uid};
 use crate::reconcile::context::Context;
 use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
-use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
 use crate::reconcile::secret::FoundSecret;
-use crate::reconcile::{grant, predecessor, secret};
+use crate::reconcile::secret::Issued;
+use crate::reconcile::vanished::{find_predecessor, release_predecessor};
+use crate::reconcile::{grant, secret};
 use crate::status::StatusUpdate;
 
 /// Key of the token in the Secret.
 const KEY: &str = "token";
 
 impl Kind for ApiToken {
-    kind_accessors!(ApiToken, ApiTokenStatus, namespaced);
-
-    fn is_retained(&self) -> bool {
-        false
-    }
+    const PLURAL: &'static str = "tokens";
 
     fn tenant_name(&self) -> Option<&str> {
         Some(&self.spec.tenant_ref.name)
+    }
+
+    fn usage(tenant: &Tenant) -> Option<LimitUsage> {
+        Some(tenant.tokens)
     }
 }
 
@@ -50,7 +51,7 @@ impl Reconcile for ApiToken {
         let secret = secret::find(self, &secret_name(self), context).await?;
         let grant = grant::find(self, &resource, context).await?;
         let predecessor = match grant.tenant(self) {
-            Ok(tenant) if token.is_none() => predecessor::find(self, Some(tenant), context).await?,
+            Ok(tenant) if token.is_none() => find_predecessor(self, Some(tenant), context).await?,
             _ => None,
         };
         let requested = self.annotations().get(annotation::ROTATE);
@@ -83,7 +84,7 @@ impl Reconcile for ApiToken {
         match step {
             TokenStep::Revoke => store.revoke_managed_token(epoch, uid, observed.now).await?,
             TokenStep::ReleasePredecessor => {
-                predecessor::release(self, observed.predecessor.as_ref(), None, context).await?;
+                release_predecessor(self, observed.predecessor.as_ref(), None, context).await?;
             }
             TokenStep::SetExpiry(expires_at) => store.set_token_expiry(epoch, uid, expires_at).await?,
             TokenStep::Declare { tenant } => declare(self, tenant, observed, issued, context).await?,

@@ -6,23 +6,24 @@ use kube::ResourceExt as _;
 use tempmail_crds::{
     AdoptionPolicy, CustomDomain, CustomDomainStatus, DeletionPolicy, VerificationState, annotation,
 };
-use tempmail_store::{CustomDomainDeclaration, DeclareOutcome, Resource};
+use tempmail_store::{CustomDomainDeclaration, DeclareOutcome, LimitUsage, Resource, Tenant};
 use tempmail_verification::custom_domain_name;
 use uuid::Uuid;
 
 use self::plan::{CustomDomainStep, ObservedCustomDomain};
 use crate::error::ReconcileError;
-use crate::kind::{Kind, kind_accessors, uid};
+use crate::kind::{Kind, uid};
 use crate::reconcile::context::Context;
-use crate::reconcile::dependents::Dependency;
 use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
-use crate::reconcile::issued::Issued;
+use crate::reconcile::grant;
 use crate::reconcile::refusal::{Refusal, StepError};
-use crate::reconcile::{grant, predecessor};
+use crate::reconcile::secret::Issued;
+use crate::reconcile::vanished::{find_predecessor, release_predecessor};
+use crate::reconcile::watched_kind::Dependency;
 use crate::status::{StatusUpdate, message};
 
 impl Kind for CustomDomain {
-    kind_accessors!(CustomDomain, CustomDomainStatus, namespaced);
+    const PLURAL: &'static str = "custom domains";
 
     fn is_retained(&self) -> bool {
         self.spec.deletion_policy == DeletionPolicy::Retain
@@ -39,6 +40,10 @@ impl Kind for CustomDomain {
     fn domain_name(&self) -> Option<&str> {
         Some(&self.spec.domain)
     }
+
+    fn usage(tenant: &Tenant) -> Option<LimitUsage> {
+        Some(tenant.domains)
+    }
 }
 
 impl Reconcile for CustomDomain {
@@ -54,7 +59,7 @@ impl Reconcile for CustomDomain {
         let grant = grant::find(self, &resource, context).await?;
         let domain = context.store.find_managed_custom_domain(uid(self)).await?;
         let predecessor = match grant.tenant(self) {
-            Ok(tenant) if domain.is_none() => predecessor::find(self, Some(tenant), context).await?,
+            Ok(tenant) if domain.is_none() => find_predecessor(self, Some(tenant), context).await?,
             _ => None,
         };
         let requested = self.annotations().get(annotation::VERIFY);
@@ -86,7 +91,7 @@ impl Reconcile for CustomDomain {
         match step {
             CustomDomainStep::Deactivate => store.deactivate_custom_domain(epoch, uid).await?,
             CustomDomainStep::ReleasePredecessor => {
-                predecessor::release(self, observed.predecessor.as_ref(), None, context).await?;
+                release_predecessor(self, observed.predecessor.as_ref(), None, context).await?;
             }
             CustomDomainStep::Declare { tenant, name } => {
                 let domain = CustomDomainDeclaration {
@@ -120,7 +125,7 @@ impl Reconcile for CustomDomain {
     fn enqueue_dependents(&self, update: &StatusUpdate<CustomDomainStatus>, context: &Context) {
         if is_verified(Some(&update.status)) != is_verified(self.status.as_ref()) {
             // Mailboxes under the domain can be created now, or are no longer served.
-            context.enqueue_dependents(Dependency::Domain(&self.spec.domain));
+            context.kinds.enqueue_dependents(Dependency::Domain(&self.spec.domain));
         }
     }
 
@@ -133,7 +138,7 @@ impl Reconcile for CustomDomain {
 
     fn enqueue_after_release(&self, context: &Context) {
         // Another object may be waiting for the domain.
-        context.enqueue_dependents(Dependency::Domain(&self.spec.domain));
+        context.kinds.enqueue_dependents(Dependency::Domain(&self.spec.domain));
     }
 }
 

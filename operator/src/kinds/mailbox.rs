@@ -7,20 +7,21 @@ mod plan;
 use kube::ResourceExt as _;
 use tempmail_crds::{AdoptionPolicy, DeletionPolicy, Mailbox, MailboxStatus, annotation};
 use tempmail_model::address::MailboxAddress;
-use tempmail_store::{DeclareOutcome, MailboxDeclaration, ManagedMailbox, Resource};
+use tempmail_store::{DeclareOutcome, LimitUsage, MailboxDeclaration, ManagedMailbox, Resource, Tenant};
 use uuid::Uuid;
 
 use self::plan::{MailboxStep, ObservedMailbox, secret_name};
 use crate::error::ReconcileError;
-use crate::kind::{Kind, kind_accessors, uid};
+use crate::kind::{Kind, uid};
 use crate::password;
 use crate::reconcile::context::Context;
 use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
 use crate::reconcile::grant::Grant;
-use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
 use crate::reconcile::secret::FoundSecret;
-use crate::reconcile::{grant, predecessor, secret};
+use crate::reconcile::secret::Issued;
+use crate::reconcile::vanished::{find_predecessor, release_predecessor};
+use crate::reconcile::{grant, secret};
 use crate::status::{StatusUpdate, message};
 
 /// Keys of the Secret.
@@ -28,7 +29,7 @@ const ADDRESS: &str = "address";
 const PASSWORD: &str = "password";
 
 impl Kind for Mailbox {
-    kind_accessors!(Mailbox, MailboxStatus, namespaced);
+    const PLURAL: &'static str = "mailboxes";
 
     fn is_retained(&self) -> bool {
         self.spec.deletion_policy == DeletionPolicy::Retain
@@ -44,6 +45,10 @@ impl Kind for Mailbox {
 
     fn domain_name(&self) -> Option<&str> {
         self.spec.address.split_once('@').map(|(_, domain)| domain)
+    }
+
+    fn usage(tenant: &Tenant) -> Option<LimitUsage> {
+        Some(tenant.mailboxes)
     }
 }
 
@@ -67,7 +72,7 @@ impl Reconcile for Mailbox {
         let (predecessor, secret) = match grant.tenant(self) {
             Ok(tenant) => (
                 match mailbox {
-                    None => predecessor::find(self, Some(tenant), context).await?,
+                    None => find_predecessor(self, Some(tenant), context).await?,
                     Some(_) => None,
                 },
                 secret::find(self, &secret_name(self), context).await?,
@@ -109,7 +114,7 @@ impl Reconcile for Mailbox {
         match step {
             MailboxStep::Deactivate => store.deactivate_mailbox(epoch, uid).await?,
             MailboxStep::ReleasePredecessor => {
-                predecessor::release(self, observed.predecessor.as_ref(), None, context).await?;
+                release_predecessor(self, observed.predecessor.as_ref(), None, context).await?;
             }
             MailboxStep::Declare { tenant, address } => {
                 declare(self, tenant, &address, observed, issued, context).await?;

@@ -13,19 +13,15 @@ use uuid::Uuid;
 
 use self::plan::{DefaultClaim, ObservedSystemDomain, SystemDomainStep};
 use crate::error::ReconcileError;
-use crate::kind::{Kind, kind_accessors, uid};
+use crate::kind::{Kind, uid};
 use crate::reconcile::context::Context;
 use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseBlock, ReleaseTerms};
-use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
+use crate::reconcile::secret::Issued;
 use crate::status::{ConditionStatus, ConditionType, StatusUpdate, message};
 
 impl Kind for SystemDomain {
-    kind_accessors!(SystemDomain, SystemDomainStatus, cluster);
-
-    fn is_retained(&self) -> bool {
-        false
-    }
+    const PLURAL: &'static str = "system domains";
 
     fn declared(&self) -> Option<&str> {
         Some(&self.spec.domain)

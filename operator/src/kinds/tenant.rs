@@ -9,17 +9,18 @@ use uuid::Uuid;
 
 use self::plan::{ObservedTenant, TenantStep, adopted_id, declaration};
 use crate::error::ReconcileError;
-use crate::kind::{Kind, kind_accessors, uid};
+use crate::kind::{Kind, uid};
 use crate::reconcile::context::Context;
-use crate::reconcile::dependents::Dependency;
 use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
-use crate::reconcile::issued::Issued;
-use crate::reconcile::predecessor;
 use crate::reconcile::refusal::{Refusal, StepError};
+use crate::reconcile::secret::Issued;
+use crate::reconcile::vanished::{find_predecessor, release_predecessor};
+use crate::reconcile::watched_kind::Dependency;
 use crate::status::{Message, StatusUpdate, message};
 
 impl Kind for Tenant {
-    kind_accessors!(Tenant, TenantStatus, cluster);
+    const PLURAL: &'static str = "tenants";
+    const GIVES_GRANTS: bool = true;
 
     fn is_retained(&self) -> bool {
         self.spec.deletion_policy == DeletionPolicy::Retain
@@ -44,7 +45,7 @@ impl Reconcile for Tenant {
             Some(id) => context.store.find_tenant_by_id(id, context.clock.now()).await?,
             None => None,
         };
-        let predecessor = if tenant.is_none() { predecessor::find(self, None, context).await? } else { None };
+        let predecessor = if tenant.is_none() { find_predecessor(self, None, context).await? } else { None };
         let chosen = adopted_id(self).ok().flatten();
         let gives_way = match (&tenant, chosen) {
             (Some(tenant), Some(other)) if tenant.id != other => {
@@ -72,7 +73,7 @@ impl Reconcile for Tenant {
     ) -> Result<(), StepError> {
         match step {
             TenantStep::ReleasePredecessor { adopt } => {
-                predecessor::release(self, observed.predecessor.as_ref(), adopt, context).await?;
+                release_predecessor(self, observed.predecessor.as_ref(), adopt, context).await?;
             }
             TenantStep::Declare { adopt } => {
                 let (tenant, now) = (declaration(self, adopt), context.clock.now());
@@ -95,7 +96,7 @@ impl Reconcile for Tenant {
         let is_changed = former.and_then(|status| status.observed_generation) != self.metadata.generation;
         if is_new || is_changed {
             // Objects may be waiting for the tenant, and a change may allow other namespaces.
-            context.enqueue_dependents(Dependency::Tenant(&self.name_any()));
+            context.kinds.enqueue_dependents(Dependency::Tenant(&self.name_any()));
         }
     }
 
@@ -112,6 +113,6 @@ impl Reconcile for Tenant {
     }
 
     fn enqueue_after_release(&self, context: &Context) {
-        context.enqueue_dependents(Dependency::Tenant(&self.name_any()));
+        context.kinds.enqueue_dependents(Dependency::Tenant(&self.name_any()));
     }
 }

@@ -8,32 +8,33 @@ use kube::ResourceExt as _;
 use tempmail_crds::{Webhook, WebhookStatus, annotation};
 use tempmail_model::id::new_id;
 use tempmail_model::webhook::{WebhookSecret, WebhookUrl};
-use tempmail_store::{ManagedWebhook, NewWebhook, Resource, WebhookDeclaration};
+use tempmail_store::{LimitUsage, ManagedWebhook, NewWebhook, Resource, Tenant, WebhookDeclaration};
 use uuid::Uuid;
 
 use self::plan::{ObservedWebhook, WebhookStep, secret_name};
 use crate::error::ReconcileError;
-use crate::kind::{Kind, kind_accessors, uid};
+use crate::kind::{Kind, uid};
 use crate::reconcile::context::Context;
 use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
-use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
 use crate::reconcile::secret::FoundSecret;
-use crate::reconcile::{grant, predecessor, secret};
+use crate::reconcile::secret::Issued;
+use crate::reconcile::vanished::{ensure_current, find_predecessor, publish_adopted, release_predecessor};
+use crate::reconcile::{grant, secret};
 use crate::status::{StatusUpdate, message};
 
 /// Key of the signing secret in the Secret.
 const KEY: &str = "secret";
 
 impl Kind for Webhook {
-    kind_accessors!(Webhook, WebhookStatus, namespaced);
-
-    fn is_retained(&self) -> bool {
-        false
-    }
+    const PLURAL: &'static str = "webhooks";
 
     fn tenant_name(&self) -> Option<&str> {
         Some(&self.spec.tenant_ref.name)
+    }
+
+    fn usage(tenant: &Tenant) -> Option<LimitUsage> {
+        Some(tenant.webhooks)
     }
 }
 
@@ -51,7 +52,7 @@ impl Reconcile for Webhook {
         let secret = secret::find(self, &secret_name(self), context).await?;
         let grant = grant::find(self, &resource, context).await?;
         let predecessor = match grant.tenant(self) {
-            Ok(tenant) if webhook.is_none() => predecessor::find(self, Some(tenant), context).await?,
+            Ok(tenant) if webhook.is_none() => find_predecessor(self, Some(tenant), context).await?,
             _ => None,
         };
         let opened =
@@ -88,7 +89,7 @@ impl Reconcile for Webhook {
         let (store, epoch, uid) = (&context.store, context.epoch, uid(self));
         match step {
             WebhookStep::Delete => store.remove_managed_webhook(epoch, uid).await?,
-            WebhookStep::ReleasePredecessor => release_predecessor(self, observed, context).await?,
+            WebhookStep::ReleasePredecessor => adopt_or_release(self, observed, context).await?,
             WebhookStep::Declare { tenant, url } => declare(self, tenant, &url, observed, context).await?,
             WebhookStep::RecordReenable(requested) => {
                 store.record_reenable_handled(epoch, uid, &requested).await?;
@@ -113,7 +114,7 @@ impl Reconcile for Webhook {
 }
 
 /// Releases the webhook of the predecessor, or adopts it with another signing secret if its cluster is released.
-async fn release_predecessor(
+async fn adopt_or_release(
     object: &Webhook,
     observed: &ObservedWebhook,
     context: &Context,
@@ -122,16 +123,16 @@ async fn release_predecessor(
     let adopted = released.and_then(|former| Some((former, former.row_id?)));
     match adopted {
         Some((former, id)) => {
-            predecessor::ensure_current(object, context).await?;
+            ensure_current(object, context).await?;
             let sealed = generate(object, id, observed, context).await?;
             let (store, uid, now) = (&context.store, uid(object), context.clock.now());
             store.adopt_released_webhook(context.epoch, uid, former.identity.uid, &sealed, now).await?;
             // Another object may have been first.
             if store.find_managed_webhook(uid).await?.is_some() {
-                predecessor::publish_adopted(object, id, former.cluster, context).await;
+                publish_adopted(object, id, former.cluster, context).await;
             }
         }
-        None => predecessor::release(object, observed.predecessor.as_ref(), None, context).await?,
+        None => release_predecessor(object, observed.predecessor.as_ref(), None, context).await?,
     }
     Ok(())
 }

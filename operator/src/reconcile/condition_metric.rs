@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector;
-use tempmail_crds::Condition;
+use tempmail_crds::{Condition, KindStatus};
 use tokio_util::sync::CancellationToken;
 
-use super::cache_sync::CacheSync;
+use super::cache::CacheSync;
 use crate::kind::Kind;
 use crate::status::{ConditionStatus, ConditionType};
 
@@ -28,11 +28,12 @@ pub(crate) async fn report_periodically<K: Kind>(
     stop: CancellationToken,
 ) {
     let Some(()) = stop.run_until_cancelled(synced.synced()).await else { return };
-    let (kind, mut counts) = (K::KIND.as_str(), Counts::new());
+    let (kind, mut counts) = (K::kind(&()), Counts::new());
     loop {
         count(&objects, &mut counts);
         for (&(condition, status), &objects) in &counts {
-            metrics::gauge!(METRIC, "kind" => kind, "type" => condition, "status" => status).set(objects);
+            metrics::gauge!(METRIC, "kind" => kind.clone(), "type" => condition, "status" => status)
+                .set(objects);
         }
         if stop.run_until_cancelled(tokio::time::sleep(INTERVAL)).await.is_none() {
             return;
@@ -49,7 +50,7 @@ fn count<K: Kind>(objects: &reflector::Store<DeserializeGuard<K>>, counts: &mut 
     for object in objects.state() {
         match &object.0 {
             Ok(object) => {
-                let conditions = object.status().map(K::conditions).unwrap_or_default();
+                let conditions = object.status().map(KindStatus::conditions).unwrap_or_default();
                 for key in conditions.iter().filter_map(key) {
                     *counts.entry(key).or_default() += 1;
                 }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use kube::runtime::reflector;
-use tempmail_crds::Tenant;
 use tempmail_model::clock::Clock;
 use tempmail_model::verify_token::VerifyTokenKey;
 use tempmail_model::webhook::WebhookSecretSealer;
@@ -18,12 +17,10 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::backoff::Backoff;
-use super::cache_sync::CacheSyncs;
-use super::dependents::{Dependency, Dependents};
-use super::seen_secret::SeenSecrets;
-use super::trigger::TriggerQueues;
-use super::usage_queue::UsageRefreshQueue;
-use super::work_queue::WorkQueues;
+use super::cache::CacheSync;
+use super::secret_check::SeenSecrets;
+use super::usage_refresh::UsageRefreshQueue;
+use super::watched_kind::WatchedKinds;
 use crate::kind::Kind;
 use crate::password::PasswordCheckCache;
 use crate::status::{EventPublisher, StatusWriter};
@@ -44,15 +41,11 @@ pub(crate) struct Context {
     pub status: StatusWriter,
     pub events: EventPublisher,
     pub backoff: Backoff,
-    pub triggers: TriggerQueues,
-    pub work_queues: WorkQueues,
-    /// The cached Tenants.
-    pub tenants: reflector::Store<DeserializeGuard<Tenant>>,
+    pub kinds: WatchedKinds,
     /// The cached namespaces.
     pub namespaces: reflector::Store<PartialObjectMeta<Namespace>>,
-    pub cache_syncs: CacheSyncs,
-    /// The objects that refer to Tenants, by kind.
-    pub dependents: Vec<Dependents>,
+    /// Whether `namespaces` holds all that are watched.
+    pub namespaces_synced: CacheSync,
     /// Notified when Tenants or namespaces may allow less than before.
     pub grant_changes: Notify,
     pub usage_refresh: UsageRefreshQueue,
@@ -64,13 +57,6 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Enqueues the objects that depend on a tenant, a namespace or a custom domain.
-    pub(crate) fn enqueue_dependents(&self, dependency: Dependency<'_>) {
-        for dependents in &self.dependents {
-            dependents.enqueue(dependency, &self.triggers);
-        }
-    }
-
     /// Has the usage of the tenant refreshed that an object refers to, if any.
     pub(crate) fn refresh_usage<K: Kind>(&self, object: &K) {
         if let Some(tenant) = object.tenant_name() {

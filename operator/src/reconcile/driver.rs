@@ -12,9 +12,10 @@ use uuid::Uuid;
 
 use super::backoff::jittered;
 use super::context::Context;
-use super::issued::Issued;
+use super::grant;
+use super::ownership::{ensure_finalizer, ensure_recorded, remove_finalizer};
 use super::refusal::{self, Refusal, StepError};
-use super::{finalizer, grant, recorded};
+use super::secret::Issued;
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid};
 use crate::status::message::{domain_in_use, domain_is_default, domain_is_only};
@@ -139,7 +140,7 @@ pub(crate) async fn reconcile_object<K: Reconcile>(
         context.status.pause(object).await?;
         return Ok(Action::await_change());
     }
-    let object = &*finalizer::ensure(object, context).await?;
+    let object = &*ensure_finalizer(object, context).await?;
     let mut update = converge(object, context).await?;
     if let Some(tenant) = object.tenant_name() {
         update = update.accepted_by(tenant);
@@ -163,7 +164,7 @@ async fn converge<K: Reconcile>(
 ) -> Result<StatusUpdate<K::Status>, ReconcileError> {
     let mut issued = Issued::default();
     for _ in 0..STEP_LIMIT {
-        let resource = recorded::ensure_recorded(object, context).await?;
+        let resource = ensure_recorded(object, context).await?;
         let observed = object.observe(resource, &issued, context).await?;
         let step = match object.plan(&observed) {
             Plan::Step(step) => step,
@@ -197,7 +198,7 @@ async fn finalize<K: Reconcile>(object: &K, context: &Context) -> Result<Action,
             }
             object.enqueue_after_release(context);
             context.refresh_usage(object);
-            finalizer::remove(&object.api(&context.client), object.meta(), context).await?;
+            remove_finalizer(&object.api(&context.client), object.meta(), context).await?;
             Ok(Action::await_change())
         }
     }

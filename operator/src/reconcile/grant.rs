@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::{DeserializeGuard, PartialObjectMeta};
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{self, ObjectRef};
 use kube::{Api, Resource as _, ResourceExt as _};
 use tempmail_crds::Tenant;
-use tempmail_store::{ResourceKind, UsedGrant};
+use tempmail_store::UsedGrant;
 use uuid::Uuid;
 
 use super::context::Context;
@@ -100,7 +100,7 @@ async fn find_allowing_tenant<K: Kind>(
     context: &Context,
 ) -> Result<Option<Arc<DeserializeGuard<Tenant>>>, ReconcileError> {
     wait_for_caches(context).await?;
-    let tenant = object.tenant_name().and_then(|name| context.tenants.get(&ObjectRef::new(name)));
+    let tenant = object.tenant_name().and_then(|name| tenants(context).get(&ObjectRef::new(name)));
     let namespace = object.namespace().and_then(|name| context.namespaces.get(&ObjectRef::new(&name)));
     let (Some(tenant), Some(namespace)) = (tenant, namespace) else { return Ok(None) };
     if tenant.meta().deletion_timestamp.is_some() {
@@ -122,7 +122,7 @@ pub(crate) async fn find_granting(
     let Some(namespace) = namespace.filter(|namespace| is_same(namespace_uid, uid(&**namespace))) else {
         return Ok(Vec::new());
     };
-    let tenants = context.tenants.state();
+    let tenants = tenants(context).state();
     let granting =
         tenants.iter().filter(|tenant| tenant.0.as_ref().is_ok_and(|tenant| allows(tenant, &namespace)));
     Ok(granting.map(|tenant| uid(&**tenant)).collect())
@@ -132,14 +132,14 @@ pub(crate) async fn find_granting(
 /// is asked. A Tenant that can't be decoded takes nothing away, and nothing is known of a namespace that is not watched.
 pub(crate) async fn is_lost(used: &UsedGrant, context: &Context) -> Result<bool, ReconcileError> {
     let Some(name) = &used.tenant_name else { return Ok(true) };
-    let tenant = context.tenants.get(&ObjectRef::new(name));
+    let tenant = tenants(context).get(&ObjectRef::new(name));
     let namespace = context.namespaces.get(&ObjectRef::new(&used.namespace));
     if tenant.zip(namespace).is_some_and(|(tenant, namespace)| is_kept(used, &tenant, &namespace)) {
         return Ok(false);
     }
     let tenants: Api<DeserializeGuard<Tenant>> = Api::all(context.client.clone());
     let Some(tenant) = tenants.get_opt(name).await? else { return Ok(true) };
-    if !context.cache_syncs.namespaces.covers(Some(&used.namespace)) {
+    if !context.namespaces_synced.covers(Some(&used.namespace)) {
         return Ok(false);
     }
     let namespaces: Api<Namespace> = Api::all(context.client.clone());
@@ -171,7 +171,12 @@ fn allows(tenant: &Tenant, namespace: &PartialObjectMeta<Namespace>) -> bool {
         && selector.is_some_and(|selector| selects(selector, &namespace.name_any(), namespace.labels()))
 }
 
+/// The cached Tenants.
+fn tenants(context: &Context) -> &reflector::Store<DeserializeGuard<Tenant>> {
+    &context.kinds.of::<Tenant>().objects
+}
+
 async fn wait_for_caches(context: &Context) -> Result<(), ReconcileError> {
-    context.cache_syncs.of(ResourceKind::Tenant).wait().await?;
-    context.cache_syncs.namespaces.wait().await
+    context.kinds.of::<Tenant>().synced.wait().await?;
+    context.namespaces_synced.wait().await
 }

@@ -1,18 +1,23 @@
-//! The work queues of the controllers, as metrics with the names that controller-runtime gives them.
+//! The work queue of a controller, as metrics with the names that controller-runtime gives them.
 //!
 //! kube-rs does not show its queue, so it is followed from outside: an object waits from the trigger that a controller
 //! takes until its reconciliation begins. Retries and resyncs are timers inside the queue and are not counted as waiting.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram};
-use tempmail_store::ResourceKind;
 use tokio::time::Instant;
 
-use super::trigger::ObjectKey;
+/// Namespace and name of an object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ObjectKey {
+    pub namespace: Option<String>,
+    pub name: String,
+}
 
 /// The objects of a kind that wait for their reconciliation.
 #[derive(Debug)]
@@ -28,15 +33,15 @@ pub(crate) struct WorkQueue {
 
 impl WorkQueue {
     /// An empty queue, whose metrics have this `name`.
-    fn new(name: &'static str) -> Self {
-        let depth = metrics::gauge!("workqueue_depth", "name" => name);
+    pub(crate) fn new(name: Cow<'static, str>) -> Self {
+        let depth = metrics::gauge!("workqueue_depth", "name" => name.clone());
         depth.set(0.0);
         Self {
             waiting: Mutex::default(),
             depth,
-            adds: metrics::counter!("workqueue_adds_total", "name" => name),
-            retries: metrics::counter!("workqueue_retries_total", "name" => name),
-            queue_seconds: metrics::histogram!("workqueue_queue_duration_seconds", "name" => name),
+            adds: metrics::counter!("workqueue_adds_total", "name" => name.clone()),
+            retries: metrics::counter!("workqueue_retries_total", "name" => name.clone()),
+            queue_seconds: metrics::histogram!("workqueue_queue_duration_seconds", "name" => name.clone()),
             work_seconds: metrics::histogram!("workqueue_work_duration_seconds", "name" => name),
         }
     }
@@ -91,21 +96,6 @@ impl WorkQueue {
     }
 }
 
-/// The queues of all controllers.
-#[derive(Debug)]
-pub(crate) struct WorkQueues(HashMap<ResourceKind, WorkQueue>);
-
-impl WorkQueues {
-    pub(crate) fn new() -> Self {
-        Self(ResourceKind::ALL.into_iter().map(|kind| (kind, WorkQueue::new(kind.as_str()))).collect())
-    }
-
-    /// The queue of a kind.
-    pub(crate) fn of(&self, kind: ResourceKind) -> &WorkQueue {
-        &self.0[&kind]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,7 +106,7 @@ mod tests {
 
     #[test]
     fn holds_an_object_once_until_its_reconciliation_begins() {
-        let queue = WorkQueue::new("Tenant");
+        let queue = WorkQueue::new("Tenant".into());
         queue.add(key("acme"));
         let since = queue.lock()[&key("acme")];
         queue.add(key("acme"));

@@ -5,7 +5,7 @@
 mod credential;
 mod domain;
 
-use tempmail_store::{LimitUsage, ResourceKind, RowHolder};
+use tempmail_store::{LimitUsage, RowHolder};
 use uuid::Uuid;
 
 use super::reason::Reason;
@@ -182,10 +182,9 @@ pub(crate) fn object_unreadable() -> Message {
     )
 }
 
-/// The tenant of an object has as many resources of its kind as it may have.
-pub(crate) fn limit_reached(tenant: &str, kind: ResourceKind, usage: LimitUsage) -> Message {
+/// The tenant of an object has as many `resources`, such as "webhooks", as it may have.
+pub(crate) fn limit_reached(tenant: &str, resources: &str, usage: LimitUsage) -> Message {
     let LimitUsage { used, limit } = usage;
-    let resources = plural(kind);
     Message::new(
         Reason::QuotaExceeded,
         format!(
@@ -195,12 +194,10 @@ pub(crate) fn limit_reached(tenant: &str, kind: ResourceKind, usage: LimitUsage)
     )
 }
 
-/// A tenant has more than its limits allow, which were lowered.
-pub(crate) fn limits_exceeded(tenant: &str, exceeded: &[(ResourceKind, LimitUsage)]) -> Message {
-    let uses = exceeded.iter().map(|(kind, LimitUsage { used, limit })| {
-        let resources = plural(*kind);
-        format!("{used} of {limit} {resources}")
-    });
+/// A tenant has more than its limits allow, which were lowered: of what, such as "webhooks", and how many.
+pub(crate) fn limits_exceeded(tenant: &str, exceeded: &[(&str, LimitUsage)]) -> Message {
+    let uses = exceeded.iter();
+    let uses = uses.map(|(resources, LimitUsage { used, limit })| format!("{used} of {limit} {resources}"));
     let uses = uses.collect::<Vec<_>>().join(", ");
     Message::new(
         Reason::QuotaExceeded,
@@ -209,17 +206,6 @@ pub(crate) fn limits_exceeded(tenant: &str, exceeded: &[(ResourceKind, LimitUsag
              these can be created. Delete some, or raise spec.limits."
         ),
     )
-}
-
-fn plural(kind: ResourceKind) -> &'static str {
-    match kind {
-        ResourceKind::Tenant => "tenants",
-        ResourceKind::SystemDomain => "system domains",
-        ResourceKind::CustomDomain => "custom domains",
-        ResourceKind::Webhook => "webhooks",
-        ResourceKind::ApiToken => "tokens",
-        ResourceKind::Mailbox => "mailboxes",
-    }
 }
 
 pub(crate) fn held_by_another_cluster(holder: &RowHolder) -> Message {
@@ -253,8 +239,7 @@ pub(crate) fn adopted(what: &str) -> Message {
 }
 
 /// An event: an object took over the row `id` of an object in a cluster that is released.
-pub(crate) fn adopted_from_cluster(kind: ResourceKind, id: Uuid, cluster: Uuid) -> Message {
-    let kind = kind.as_str();
+pub(crate) fn adopted_from_cluster(kind: &str, id: Uuid, cluster: Uuid) -> Message {
     Message::new(
         Reason::Adopted,
         format!(

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use tempmail_model::webhook::WebhookUrlError;
-use tempmail_store::{LimitUsage, ResourceKind, RowHolder};
+use tempmail_store::{LimitUsage, RowHolder};
 use uuid::Uuid;
 
 use super::message::{self, Message};
@@ -48,7 +48,7 @@ fn of_all_kinds() -> Vec<Message> {
         message::accepted(),
         message::object_unreadable(),
         message::adopted("the custom domain mail.example.com"),
-        message::adopted_from_cluster(ResourceKind::Mailbox, TENANT_ID, CLUSTER),
+        message::adopted_from_cluster("Mailbox", TENANT_ID, CLUSTER),
         message::postgres_unavailable(),
         message::paused(),
     ]
@@ -56,7 +56,7 @@ fn of_all_kinds() -> Vec<Message> {
 
 fn of_tenants() -> Vec<Message> {
     let usage = |used, limit| LimitUsage { used, limit };
-    let exceeded = [(ResourceKind::CustomDomain, usage(12, 10)), (ResourceKind::Webhook, usage(2, 1))];
+    let exceeded = [("custom domains", usage(12, 10)), ("webhooks", usage(2, 1))];
     vec![
         message::ready_with_former_tenant(TENANT_ID),
         message::accepted_by(TENANT),
@@ -71,7 +71,7 @@ fn of_tenants() -> Vec<Message> {
         message::tenant_not_adoptable(Some(OTHER_TENANT_ID)),
         message::adoption_invalid(),
         message::selector_invalid("matchExpressions[0] has the operator NotIn and no values"),
-        message::limit_reached(TENANT, ResourceKind::Webhook, usage(1, 1)),
+        message::limit_reached(TENANT, "webhooks", usage(1, 1)),
         message::limits_exceeded(TENANT, &exceeded),
     ]
 }

@@ -1,29 +1,33 @@
-//! Writes statuses where they changed.
+//! Writes statuses where they changed, and publishes what changed as events.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Patch, PatchParams};
 use kube::core::ObjectMeta;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use tempmail_crds::Condition;
+use tempmail_crds::{Condition, KindStatus};
 use tempmail_model::clock::Clock;
 use tempmail_store::{Epoch, Store};
 
-use super::condition::{ConditionStatus, ConditionType, ConditionUpdate};
-use super::event::EventPublisher;
-use super::message;
-use super::update::StatusUpdate;
+use super::message::{self, Message};
+use super::reason::Reason;
+use super::update::{ConditionStatus, ConditionType, ConditionUpdate, StatusUpdate};
 use crate::error::ReconcileError;
 use crate::kind::Kind;
 
 /// Field manager of statuses.
 const FIELD_MANAGER: &str = "tempmail-operator/status";
+
+/// Reporting controller of the events.
+const CONTROLLER: &str = "tempmail.dev/operator";
 
 /// Writes statuses, as long as this operator leads.
 pub(crate) struct StatusWriter {
@@ -43,13 +47,12 @@ impl StatusWriter {
         update: StatusUpdate<K::Status>,
     ) -> Result<bool, ReconcileError> {
         let former = object.status();
-        let written = former.map(|status| K::conditions(status).to_vec()).unwrap_or_default();
+        let written = former.map(|status| status.conditions().to_vec()).unwrap_or_default();
         let generation = object.meta().generation;
         let mut status = update.status;
-        K::set_observed_generation(&mut status, generation);
-        *K::conditions_mut(&mut status) =
-            conditions(&written, &update.conditions, generation, self.clock.now());
-        if former.map(owned_part::<K>).as_ref() == Some(&status) {
+        status.set_observed_generation(generation);
+        *status.conditions_mut() = conditions(&written, &update.conditions, generation, self.clock.now());
+        if former.map(owned_part).as_ref() == Some(&status) {
             metrics::counter!("tempmail_operator_status_patches_total", "outcome" => "skipped").increment(1);
             return Ok(false);
         }
@@ -65,13 +68,13 @@ impl StatusWriter {
     pub(crate) async fn pause<K: Kind>(&self, object: &K) -> Result<(), ReconcileError> {
         let kind = ConditionType::ReconciliationPaused;
         let Some(status) = object.status() else { return Ok(()) };
-        if K::conditions(status).iter().any(|condition| condition.type_ == kind.as_str()) {
+        if status.conditions().iter().any(|condition| condition.type_ == kind.as_str()) {
             return Ok(());
         }
         let paused = ConditionUpdate::new(kind, ConditionStatus::True, message::paused());
-        let mut status = owned_part::<K>(status);
+        let mut status = owned_part(status);
         let added = conditions(&[], &[paused], object.meta().generation, self.clock.now());
-        K::conditions_mut(&mut status).extend(added);
+        status.conditions_mut().extend(added);
         self.apply::<K, K>(&object.api(&self.client), object.meta(), &status).await
     }
 
@@ -84,7 +87,7 @@ impl StatusWriter {
             ConditionUpdate::new(ConditionType::Accepted, ConditionStatus::Unknown, message.clone()),
             ConditionUpdate::new(ConditionType::Reconciling, ConditionStatus::True, message.clone()),
         ];
-        let written = object.status().map(K::conditions).unwrap_or_default();
+        let written = object.status().map(KindStatus::conditions).unwrap_or_default();
         let conditions = conditions(written, &updates, object.meta().generation, self.clock.now());
         // Without `observedGeneration`: no spec was observed.
         let status = json!({"conditions": conditions});
@@ -155,11 +158,45 @@ impl StatusWriter {
     }
 }
 
+/// Publishes events. One that can't be published is logged only: the status has the same information.
+#[derive(Clone)]
+pub(crate) struct EventPublisher {
+    client: Client,
+    reporter: Reporter,
+}
+
+impl EventPublisher {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, reporter: Reporter { controller: CONTROLLER.to_owned(), instance: None } }
+    }
+
+    /// Publishes an operation on an object.
+    pub(crate) async fn publish<K: Kind>(&self, object: &K, message: &Message) {
+        self.publish_change(&object.object_ref(&()), message.reason, &message.text).await;
+    }
+
+    /// Publishes a condition that changed.
+    async fn publish_change(&self, about: &ObjectReference, reason: Reason, message: &str) {
+        let event = Event {
+            type_: if reason.is_warning() { EventType::Warning } else { EventType::Normal },
+            reason: reason.as_str().to_owned(),
+            note: Some(message.to_owned()),
+            action: "Reconcile".to_owned(),
+            secondary: None,
+        };
+        // A shared recorder caches the events of some minutes and scans them for each new one.
+        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+        if let Err(error) = recorder.publish(&event, about).await {
+            tracing::warn!(reason = reason.as_str(), %error, "an event was not published");
+        }
+    }
+}
+
 /// The status without the conditions of other writers.
-fn owned_part<K: Kind>(status: &K::Status) -> K::Status {
+fn owned_part<S: KindStatus>(status: &S) -> S {
     let mut status = status.clone();
     let is_owned = |name: &str| ConditionType::ALL.iter().any(|kind| kind.as_str() == name);
-    K::conditions_mut(&mut status).retain(|condition| is_owned(&condition.type_));
+    status.conditions_mut().retain(|condition| is_owned(&condition.type_));
     status
 }
 

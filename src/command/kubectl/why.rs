@@ -4,13 +4,13 @@ use std::io::Write as _;
 
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
-use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Client, ResourceExt as _};
-use tempmail_crds::{ApiToken, Condition, CustomDomain, Mailbox, SystemDomain, Tenant, Webhook};
+use tempmail_crds::Condition;
 use tempmail_model::clock::{Clock as _, SystemClock};
 
-use super::connection::{Connection, explain};
-use crate::command::administration::output;
+use super::{Connection, explain};
+use crate::command::output;
 
 const HEADER: [&str; 6] = ["NAMESPACE", "OBJECT", "STATE", "REASON", "SINCE", "MESSAGE"];
 /// Conditions that are `True` while all is well; all others are absent then.
@@ -33,7 +33,7 @@ pub(super) async fn run(args: &WhyArgs, connection: &Connection) -> anyhow::Resu
     if all {
         objects.extend(list_of_cluster(&connection.client).await?);
     }
-    for resource in namespaced_kinds() {
+    for resource in kinds(true) {
         let client = connection.client.clone();
         let api: Api<DynamicObject> = if all {
             Api::all_with(client, &resource)
@@ -60,19 +60,20 @@ pub(super) async fn run(args: &WhyArgs, connection: &Connection) -> anyhow::Resu
     }
 }
 
-fn namespaced_kinds() -> [ApiResource; 4] {
-    [
-        ApiResource::erase::<CustomDomain>(&()),
-        ApiResource::erase::<Webhook>(&()),
-        ApiResource::erase::<ApiToken>(&()),
-        ApiResource::erase::<Mailbox>(&()),
-    ]
+/// The kinds of objects that are in namespaces, or those that are in none.
+fn kinds(namespaced: bool) -> impl Iterator<Item = ApiResource> {
+    let scope = if namespaced { "Namespaced" } else { "Cluster" };
+    let specs = tempmail_crds::all().into_iter().map(|definition| definition.spec);
+    specs.filter(move |spec| spec.scope == scope).map(|spec| {
+        let kind = GroupVersionKind::gvk(&spec.group, tempmail_crds::VERSION, &spec.names.kind);
+        ApiResource::from_gvk_with_plural(&kind, &spec.names.plural)
+    })
 }
 
-/// Tenants and SystemDomains. Those that the caller may not list are left out, with a word about it.
+/// The objects that are in no namespace. Those that the caller may not list are left out, with a word about it.
 async fn list_of_cluster(client: &Client) -> anyhow::Result<Vec<(ApiResource, DynamicObject)>> {
     let mut objects = Vec::new();
-    for resource in [ApiResource::erase::<Tenant>(&()), ApiResource::erase::<SystemDomain>(&())] {
+    for resource in kinds(false) {
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
         match api.list(&ListParams::default()).await {
             Ok(list) => objects.extend(list.items.into_iter().map(|object| (resource.clone(), object))),
@@ -160,6 +161,7 @@ fn age(age: SignedDuration) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use tempmail_crds::CustomDomain;
 
     use super::*;
 

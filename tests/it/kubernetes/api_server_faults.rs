@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use tempmail_store::ResourceKind;
 use tempmail_tests::fleet::Role;
 use tempmail_tests::kubernetes::{
     ApiFault, ApiProxy, ApiRequest, Cluster, Installation, OperatorProcess, Team, Verb,
@@ -118,7 +117,7 @@ async fn lists_all_objects_again_when_watches_expire() {
         let requests = proxy.requests();
         let answered = requests.iter().filter(is_watch).filter(|request| request.status.is_some());
         let watched: BTreeSet<&str> = answered.map(|request| request.resource.as_str()).collect();
-        (watched.len() == ResourceKind::ALL.len()).then_some(())
+        (watched.len() == tempmail_crds::all().len()).then_some(())
     })
     .await;
     let is_list = |request: &ApiRequest| request.group == "tempmail.dev" && request.verb == Verb::List;
@@ -127,7 +126,7 @@ async fn lists_all_objects_again_when_watches_expire() {
     proxy.expire_watches();
     eventually("all kinds are listed again", async || {
         let lists = proxy.requests_since(before).iter().filter(|request| is_list(request)).count();
-        (lists == ResourceKind::ALL.len()).then_some(())
+        (lists == tempmail_crds::all().len()).then_some(())
     })
     .await;
     fixture.declare("created").await;

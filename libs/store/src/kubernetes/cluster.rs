@@ -1,4 +1,5 @@
-//! The clusters whose operators use the database, and what one that is gone leaves to others.
+//! The clusters whose operators use the database, and what one that is gone leaves to others. Each has an epoch: every
+//! statement by which an operator writes locks its epoch first, so that an operator that lost the lead can't write any more.
 
 use std::time::Duration;
 
@@ -8,14 +9,43 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
-use super::epoch::Epoch;
-use super::resource::ResourceKind;
 use crate::error::StoreError;
-use crate::pool::Store;
+use crate::pool::{Statement, Store};
 use crate::row::{optional_time, time};
 
 /// A cluster is released without force once its operator was not seen for this long (`release_cluster` in SQL).
 pub const CLUSTER_SILENT_AFTER: Duration = Duration::from_secs(600);
+
+/// The epoch under which a leading operator writes. A statement under an earlier one fails with
+/// [`StoreError::Fenced`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Epoch(i64);
+
+/// The text of a statement that locks the epoch `$1` first, for the object `$2`: a comment with its name, and its text with
+/// `(SELECT locked FROM epoch)` as a condition of each part that writes. It fails with [`StoreError::Fenced`]
+/// unless `$1` is the current epoch, also where it finds no row.
+macro_rules! fenced {
+    ($name:literal, $statement:expr) => {
+        concat!($name, " WITH epoch AS MATERIALIZED (SELECT lock_epoch($1, $2) AS locked)", $statement)
+    };
+}
+
+/// The text of a fenced statement that activates the row `$3` of a table if it is still that of the object `$2`.
+macro_rules! activate_row {
+    ($name:literal, $table:literal) => {
+        fenced!(
+            $name,
+            concat!(
+                " UPDATE ",
+                $table,
+                " t SET active = true FROM resource r
+                  WHERE (SELECT locked FROM epoch) AND r.uid = $2 AND r.row_id = $3 AND t.id = $3"
+            )
+        )
+    };
+}
+
+pub(super) use {activate_row, fenced};
 
 /// A cluster whose operator leads or led.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +97,14 @@ pub struct RowHolder {
     pub name: String,
 }
 
+impl Epoch {
+    /// A statement with the epoch and the uid of an object, if there is one, as its first two arguments.
+    pub(super) fn statement(self, text: &'static str, uid: impl Into<Option<Uuid>>) -> Statement<'static> {
+        let uid: Option<Uuid> = uid.into();
+        sqlx::query(text).bind(self.0).bind(uid)
+    }
+}
+
 impl KubernetesCluster {
     fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         Ok(Self {
@@ -113,13 +151,33 @@ impl RowHolder {
 }
 
 impl Store {
+    /// Starts a new epoch of a cluster, which ends that of every other operator of it; `None`: the cluster is released, and
+    /// no operator of it may lead.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn acquire_epoch(&self, cluster: Uuid) -> Result<Option<Epoch>, StoreError> {
+        let statement = sqlx::query("/* acquire_epoch */ SELECT acquire_epoch($1)").bind(cluster);
+        let epoch: Option<i64> = self.fetch_value(statement).await?;
+        Ok(epoch.map(Epoch))
+    }
+
+    /// Checks that the epoch is still the current one.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] where it is not.
+    pub async fn check_epoch(&self, epoch: Epoch) -> Result<(), StoreError> {
+        let statement = "/* check_epoch */ SELECT lock_epoch($1, NULL)";
+        self.execute(sqlx::query(statement).bind(epoch.0)).await
+    }
+
     /// Records that the operator of the epoch still leads in its cluster.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] where it does not.
     pub async fn record_heartbeat(&self, epoch: Epoch) -> Result<(), StoreError> {
         let statement = "/* record_heartbeat */ SELECT record_heartbeat($1)";
-        self.execute(sqlx::query(statement).bind(epoch.number())).await
+        self.execute(sqlx::query(statement).bind(epoch.0)).await
     }
 
     /// The clusters, those that were seen last first.
@@ -208,7 +266,7 @@ impl Store {
     pub async fn find_row_holder(
         &self,
         uid: Uuid,
-        kind: ResourceKind,
+        kind: &str,
         declared: &str,
         tenant: Option<&str>,
     ) -> Result<Option<RowHolder>, StoreError> {
@@ -230,7 +288,7 @@ impl Store {
                         AND d.name = split_part($3, '@', 2))
                 END",
         );
-        let statement = statement.bind(uid).bind(kind.as_str()).bind(declared).bind(tenant);
+        let statement = statement.bind(uid).bind(kind).bind(declared).bind(tenant);
         self.fetch_optional(statement, RowHolder::from_row).await
     }
 }

@@ -5,8 +5,8 @@ use jiff_sqlx::ToSqlx as _;
 use tempmail_model::id::new_id;
 use uuid::Uuid;
 
-use super::declaration::{DeclareResult, declare_result};
-use super::epoch::{Epoch, fenced};
+use super::cluster::{Epoch, fenced};
+use super::resource::{DeclareResult, declare_result};
 use crate::domains::custom::{CustomDomain, custom_domain_columns};
 use crate::error::StoreError;
 use crate::pool::Store;

@@ -6,7 +6,7 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
-use super::epoch::Epoch;
+use super::cluster::Epoch;
 use crate::error::StoreError;
 use crate::pool::Store;
 

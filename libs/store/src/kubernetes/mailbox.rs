@@ -9,8 +9,8 @@ use sqlx::postgres::PgRow;
 use tempmail_model::id::new_id;
 use uuid::Uuid;
 
-use super::declaration::{DeclareResult, declare_result};
-use super::epoch::{Epoch, fenced};
+use super::cluster::{Epoch, fenced};
+use super::resource::{DeclareResult, declare_result};
 use crate::error::StoreError;
 use crate::pool::Store;
 

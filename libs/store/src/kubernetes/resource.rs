@@ -1,4 +1,5 @@
-//! The Kubernetes objects that an operator has seen (table `resource`), and the rows that they manage.
+//! The Kubernetes objects that an operator has seen (table `resource`), the rows that they manage, and what comes of
+//! declaring one.
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
@@ -6,36 +7,19 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
-use super::epoch::{Epoch, fenced};
+use super::cluster::{Epoch, fenced};
 use crate::error::StoreError;
 use crate::mail::changes::ChangeSnapshot;
 use crate::pool::Store;
 use crate::row::optional_time;
-
-/// The kinds of objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ResourceKind {
-    /// A tenant.
-    Tenant,
-    /// A domain of the installation.
-    SystemDomain,
-    /// A domain of a tenant.
-    CustomDomain,
-    /// A webhook of a tenant.
-    Webhook,
-    /// A token of a tenant.
-    ApiToken,
-    /// A mailbox of a tenant.
-    Mailbox,
-}
 
 /// The identity of an object, and its last known deletion policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceIdentity {
     /// `metadata.uid`.
     pub uid: Uuid,
-    /// Its kind.
-    pub kind: ResourceKind,
+    /// Its kind, as its manifest names it.
+    pub kind: String,
     /// `metadata.namespace`; `None` for a cluster-scoped kind.
     pub namespace: Option<String>,
     /// `metadata.uid` of the namespace; `None` for a cluster-scoped kind, or where it is not known.
@@ -67,6 +51,49 @@ pub struct Resource {
     pub missing_since: Option<Timestamp>,
 }
 
+/// What became of the row that an object declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeclareOutcome {
+    /// It was created.
+    Created,
+    /// It existed without an object, and is this object's now.
+    Adopted,
+    /// It was this object's already, and matches the object.
+    Existing,
+    /// It was inactive, and starts over.
+    Restored,
+}
+
+/// Why an object has no row, or not the one that it declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeclareError {
+    /// Another tenant has this name.
+    NameTaken,
+    /// The tenant to adopt does not exist, or another object manages it.
+    NotAdoptable,
+    /// Another object manages the row.
+    ManagedByAnother,
+    /// The row was created over HTTP, and the object does not adopt it.
+    NotAdopted,
+    /// The row belongs to another tenant than the one that the object refers to now.
+    TenantChanged,
+    /// The tenant is suspended or removed.
+    TenantDisabled,
+    /// The tenant has reached its limit.
+    LimitReached,
+    /// The domain is equal to, above or below a system domain.
+    OverlapsSystemDomain,
+    /// The domain is equal to, above or below a pending or verified custom domain.
+    OverlapsCustomDomain,
+    /// The domain does not serve, or not this tenant.
+    NoSuchDomain,
+    /// The address is in use or held.
+    AddressTaken,
+}
+
+/// What came of declaring a row.
+pub type DeclareResult = Result<DeclareOutcome, DeclareError>;
+
 /// SQL for the columns of a resource `r` that [`Resource`] reads.
 macro_rules! resource_columns {
     () => {
@@ -76,35 +103,11 @@ macro_rules! resource_columns {
     };
 }
 
-impl ResourceKind {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Tenant, Self::SystemDomain, Self::CustomDomain, Self::Webhook, Self::ApiToken, Self::Mailbox];
-
-    /// `kind` of the objects, which is also the word for it in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tenant => "Tenant",
-            Self::SystemDomain => "SystemDomain",
-            Self::CustomDomain => "CustomDomain",
-            Self::Webhook => "Webhook",
-            Self::ApiToken => "ApiToken",
-            Self::Mailbox => "Mailbox",
-        }
-    }
-}
-
 impl ResourceIdentity {
     fn from_row(row: &PgRow) -> Result<Self, StoreError> {
-        let uid = row.try_get("uid")?;
-        let word: &str = row.try_get("kind")?;
-        let kind = ResourceKind::ALL
-            .into_iter()
-            .find(|kind| kind.as_str() == word)
-            .ok_or(StoreError::Inconsistent { table: "resource", column: "kind", id: uid })?;
         Ok(Self {
-            uid,
-            kind,
+            uid: row.try_get("uid")?,
+            kind: row.try_get("kind")?,
             namespace: row.try_get("namespace")?,
             namespace_uid: row.try_get("namespace_uid")?,
             name: row.try_get("name")?,
@@ -126,6 +129,28 @@ impl Resource {
             missing_since: optional_time(row, "missing_since")?,
         })
     }
+}
+
+/// The answer of the SQL function `function`.
+pub(super) fn declare_result(function: &'static str, row: &PgRow) -> Result<DeclareResult, StoreError> {
+    Ok(match row.try_get(0)? {
+        "created" => Ok(DeclareOutcome::Created),
+        "adopted" => Ok(DeclareOutcome::Adopted),
+        "existing" => Ok(DeclareOutcome::Existing),
+        "restored" => Ok(DeclareOutcome::Restored),
+        "name_taken" => Err(DeclareError::NameTaken),
+        "not_adoptable" => Err(DeclareError::NotAdoptable),
+        "managed_by_another" => Err(DeclareError::ManagedByAnother),
+        "not_adopted" => Err(DeclareError::NotAdopted),
+        "tenant_changed" => Err(DeclareError::TenantChanged),
+        "tenant_disabled" => Err(DeclareError::TenantDisabled),
+        "limit_reached" => Err(DeclareError::LimitReached),
+        "overlaps_system_domain" => Err(DeclareError::OverlapsSystemDomain),
+        "overlaps_custom_domain" => Err(DeclareError::OverlapsCustomDomain),
+        "no_such_domain" => Err(DeclareError::NoSuchDomain),
+        "address_taken" => Err(DeclareError::AddressTaken),
+        word => return Err(StoreError::unknown_word(function, word)),
+    })
 }
 
 impl Store {
@@ -168,7 +193,7 @@ impl Store {
         self.execute(
             statement
                 .bind(cluster)
-                .bind(identity.kind.as_str())
+                .bind(&identity.kind)
                 .bind(&identity.namespace)
                 .bind(&identity.name)
                 .bind(identity.retained)
@@ -202,17 +227,13 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn list_resources(
-        &self,
-        cluster: Uuid,
-        kind: ResourceKind,
-    ) -> Result<Vec<Resource>, StoreError> {
+    pub async fn list_resources(&self, cluster: Uuid, kind: &str) -> Result<Vec<Resource>, StoreError> {
         let statement = concat!(
             "/* list_resources */ SELECT ",
             resource_columns!(),
             " FROM resource r WHERE r.cluster = $1 AND r.kind = $2"
         );
-        let statement = sqlx::query(statement).bind(cluster).bind(kind.as_str());
+        let statement = sqlx::query(statement).bind(cluster).bind(kind);
         self.fetch_all(statement, Resource::from_row).await
     }
 
@@ -246,7 +267,7 @@ impl Store {
             ORDER BY r.cluster = $1 DESC",
         ))
         .bind(cluster)
-        .bind(successor.kind.as_str())
+        .bind(&successor.kind)
         .bind(&successor.namespace)
         .bind(&successor.name)
         .bind(successor.uid)

@@ -7,8 +7,8 @@ use sqlx::postgres::PgRow;
 use tempmail_model::id::new_id;
 use uuid::Uuid;
 
-use super::declaration::{DeclareResult, declare_result};
-use super::epoch::Epoch;
+use super::cluster::Epoch;
+use super::resource::{DeclareResult, declare_result};
 use crate::domains::system::SystemDomainRemoval;
 use crate::error::StoreError;
 use crate::pool::Store;

@@ -5,8 +5,8 @@ use jiff_sqlx::ToSqlx as _;
 use tempmail_model::id::new_id;
 use uuid::Uuid;
 
-use super::declaration::{DeclareResult, declare_result};
-use super::epoch::Epoch;
+use super::cluster::Epoch;
+use super::resource::{DeclareResult, declare_result};
 use crate::error::StoreError;
 use crate::pool::Store;
 use crate::tenants::tenant::TenantLimits;

@@ -7,8 +7,8 @@ use sqlx::postgres::PgRow;
 use tempmail_model::token::{PlainToken, TokenKind};
 use uuid::Uuid;
 
-use super::declaration::{DeclareResult, declare_result};
-use super::epoch::{Epoch, activate_row, fenced};
+use super::cluster::{Epoch, activate_row, fenced};
+use super::resource::{DeclareResult, declare_result};
 use crate::error::StoreError;
 use crate::pool::Store;
 use crate::row::optional_time;

@@ -6,8 +6,8 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
-use super::declaration::{DeclareResult, declare_result};
-use super::epoch::{Epoch, activate_row, fenced};
+use super::cluster::{Epoch, activate_row, fenced};
+use super::resource::{DeclareResult, declare_result};
 use crate::error::StoreError;
 use crate::pool::Store;
 use crate::webhooks::webhook::NewWebhook;

@@ -2,9 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 use tempmail_crds::{ApiToken, ApiTokenStatus, OnSecretLoss};
-use tempmail_store::{ManagedToken, Resource, ResourceKind};
+use tempmail_store::{ManagedToken, Resource};
 use uuid::Uuid;
 
+use crate::kind::Kind as _;
 use crate::reconcile::driver::Plan;
 use crate::reconcile::grant::Grant;
 use crate::reconcile::refusal::Refusal;
@@ -124,7 +125,7 @@ pub(super) fn refused(
     let (status, tenant) = (status(object, observed), &object.spec.tenant_ref.name);
     let message = match refusal {
         Refusal::HeldByAnotherCluster(holder) => message::held_by_another_cluster(holder),
-        Refusal::LimitReached(usage) => message::limit_reached(tenant, ResourceKind::ApiToken, *usage),
+        Refusal::LimitReached(usage) => message::limit_reached(tenant, ApiToken::PLURAL, *usage),
         Refusal::Row(_) | Refusal::Claimed(_) => message::tenant_suspended(tenant),
         Refusal::Secret(error) => return error.status_update(status, &secret_name(object)),
     };

@@ -6,9 +6,10 @@ use tempmail_crds::{
 };
 use tempmail_model::verification::{FailureReason, Finding, RecordFinding, VerifyStatus};
 use tempmail_model::verify_token;
-use tempmail_store::{DeclareError, Resource, ResourceKind};
+use tempmail_store::{DeclareError, Resource};
 use uuid::Uuid;
 
+use crate::kind::Kind as _;
 use crate::reconcile::driver::Plan;
 use crate::reconcile::grant::Grant;
 use crate::reconcile::refusal::Refusal;
@@ -91,7 +92,7 @@ pub(super) fn refused(
     let message = match refusal {
         Refusal::HeldByAnotherCluster(holder) => message::held_by_another_cluster(holder),
         Refusal::Claimed(holder) => message::domain_claimed(domain, holder.as_ref()),
-        Refusal::LimitReached(usage) => message::limit_reached(tenant, ResourceKind::CustomDomain, *usage),
+        Refusal::LimitReached(usage) => message::limit_reached(tenant, CustomDomain::PLURAL, *usage),
         Refusal::Row(DeclareError::NotAdopted) => {
             message::exists_unmanaged(tenant, &format!("the custom domain {domain}"))
         }

@@ -2,7 +2,7 @@
 
 use tempmail_crds::{Mailbox, MailboxStatus};
 use tempmail_model::address::MailboxAddress;
-use tempmail_store::{DeclareError, ManagedMailbox, Resource, ResourceKind};
+use tempmail_store::{DeclareError, ManagedMailbox, Resource};
 use uuid::Uuid;
 
 use crate::kind::Kind as _;
@@ -121,9 +121,7 @@ pub(super) fn refused(
     let stalled = |message| (message, Progress::Stalled);
     let (message, progress) = match refusal {
         Refusal::HeldByAnotherCluster(holder) => stalled(message::held_by_another_cluster(holder)),
-        Refusal::LimitReached(usage) => {
-            stalled(message::limit_reached(tenant, ResourceKind::Mailbox, *usage))
-        }
+        Refusal::LimitReached(usage) => stalled(message::limit_reached(tenant, Mailbox::PLURAL, *usage)),
         Refusal::Row(DeclareError::NotAdopted) => {
             stalled(message::exists_unmanaged(tenant, "the mailbox at spec.address"))
         }

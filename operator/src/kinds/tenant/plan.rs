@@ -1,11 +1,14 @@
 //! The plan of a Tenant.
 
 use kube::ResourceExt as _;
-use tempmail_crds::{Tenant, TenantStatus, TenantUsage, annotation};
+use tempmail_crds::{
+    ApiToken, CustomDomain, Mailbox, Tenant, TenantStatus, TenantUsage, Webhook, annotation,
+};
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeclareError, LimitUsage, Resource, ResourceKind, TenantDeclaration, TenantLimits};
+use tempmail_store::{DeclareError, LimitUsage, Resource, TenantDeclaration, TenantLimits};
 use uuid::Uuid;
 
+use crate::kind::Kind as _;
 use crate::reconcile::driver::Plan;
 use crate::reconcile::namespace_selector;
 use crate::reconcile::refusal::Refusal;
@@ -99,10 +102,10 @@ fn not_accepted(message: Message) -> StatusUpdate<TenantStatus> {
 
 fn ready(tenant: &tempmail_store::Tenant) -> StatusUpdate<TenantStatus> {
     let shares = [
-        (ResourceKind::Mailbox, tenant.mailboxes),
-        (ResourceKind::CustomDomain, tenant.domains),
-        (ResourceKind::Webhook, tenant.webhooks),
-        (ResourceKind::ApiToken, tenant.tokens),
+        (Mailbox::PLURAL, tenant.mailboxes),
+        (CustomDomain::PLURAL, tenant.domains),
+        (Webhook::PLURAL, tenant.webhooks),
+        (ApiToken::PLURAL, tenant.tokens),
     ];
     let [mailboxes, custom_domains, webhooks, tokens] = shares.map(|(_, share)| share.used);
     let status = TenantStatus {

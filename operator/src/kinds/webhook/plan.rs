@@ -2,9 +2,10 @@
 
 use tempmail_crds::{Webhook, WebhookState, WebhookStatus};
 use tempmail_model::webhook::{WebhookUrl, WebhookUrlError};
-use tempmail_store::{ManagedWebhook, Resource, ResourceKind};
+use tempmail_store::{ManagedWebhook, Resource};
 use uuid::Uuid;
 
+use crate::kind::Kind as _;
 use crate::reconcile::driver::Plan;
 use crate::reconcile::grant::Grant;
 use crate::reconcile::refusal::Refusal;
@@ -125,7 +126,7 @@ pub(super) fn refused(
     let tenant = &object.spec.tenant_ref.name;
     let message = match refusal {
         Refusal::HeldByAnotherCluster(holder) => message::held_by_another_cluster(holder),
-        Refusal::LimitReached(usage) => message::limit_reached(tenant, ResourceKind::Webhook, *usage),
+        Refusal::LimitReached(usage) => message::limit_reached(tenant, Webhook::PLURAL, *usage),
         Refusal::Row(_) | Refusal::Claimed(_) => message::tenant_suspended(tenant),
         Refusal::Secret(error) => {
             let secret = secret_name(object);

@@ -11,7 +11,7 @@ use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_store::{
     ClusterAdmission, ClusterRelease, CustomDomainDeclaration, Epoch, MailboxDeclaration, NewWebhook,
-    ResourceIdentity, ResourceKind, Store, StoreError, SystemDomainDeclaration, TenantDeclaration,
+    ResourceIdentity, Store, StoreError, SystemDomainDeclaration, TenantDeclaration,
     TenantLimits, TokenDeclaration, UsedGrant, WebhookDeclaration,
 };
 use tempmail_tests::postgres::Database;
@@ -119,7 +119,7 @@ async fn rejects_every_write_of_a_former_leader() {
     let epoch = acquire_epoch(&store, cluster).await;
     let identity = ResourceIdentity {
         uid,
-        kind: ResourceKind::CustomDomain,
+        kind: "CustomDomain".to_owned(),
         namespace: Some("default".to_owned()),
         namespace_uid: None,
         name: "ours".to_owned(),

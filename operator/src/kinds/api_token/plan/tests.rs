@@ -8,8 +8,8 @@ use tempmail_crds::{ApiTokenSpec, TenantRef, TokenType};
 
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
-use crate::reconcile::predecessor;
 use crate::reconcile::secret::example::is_writable;
+use crate::reconcile::vanished::example_predecessor;
 use crate::status::Reason;
 
 const NOW: i64 = 1_800_000_000;
@@ -60,7 +60,7 @@ fn any_observed() -> impl Strategy<Value = ObservedToken> {
         1 => Just(Grant::NotGranted { progress: Progress::Stalled, former: None }),
     ];
     let secret = select(secret::example::all_found());
-    let predecessor = option::weighted(0.3, Just(predecessor::example()));
+    let predecessor = option::weighted(0.3, Just(example_predecessor()));
     (grant, option::of(any_token()), predecessor, secret, any::<[bool; 2]>()).prop_map(
         |(grant, token, predecessor, secret, [requested, is_current])| ObservedToken {
             grant,

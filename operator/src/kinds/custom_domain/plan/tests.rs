@@ -9,7 +9,7 @@ use tempmail_store::{LimitUsage, ManagedBy};
 
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
-use crate::reconcile::predecessor;
+use crate::reconcile::vanished::example_predecessor;
 
 const TENANT: Uuid = Uuid::from_u128(1);
 const FORMER_TENANT: Uuid = Uuid::from_u128(2);
@@ -107,7 +107,7 @@ fn any_observed() -> impl Strategy<Value = ObservedCustomDomain> {
     ];
     let name = prop::bool::weighted(0.9).prop_map(|usable| usable.then(|| "ships.example".to_owned()));
     let text = || option::of("[a-z]{1,3}");
-    let predecessor = option::weighted(0.3, Just(predecessor::example()));
+    let predecessor = option::weighted(0.3, Just(example_predecessor()));
     (select(grants.to_vec()), name, option::of(any_domain()), predecessor, text(), text()).prop_map(
         |(grant, name, domain, predecessor, check_requested, check_handled)| ObservedCustomDomain {
             grant,

@@ -4,8 +4,8 @@ use tempmail_crds::{AdoptionPolicy, DeletionPolicy, MailboxSpec, TenantRef};
 
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
-use crate::reconcile::predecessor;
 use crate::reconcile::secret::example::is_writable;
+use crate::reconcile::vanished::example_predecessor;
 use crate::status::Reason;
 
 const TENANT: Uuid = Uuid::from_u128(1);
@@ -38,7 +38,7 @@ fn states() -> Vec<ObservedMailbox> {
                         is_served: flag(2),
                         is_reserved: flag(3),
                         mailbox: mailbox.clone(),
-                        predecessor: flag(5).then(predecessor::example),
+                        predecessor: flag(5).then(example_predecessor),
                         secret: secret.clone(),
                         secret_is_current: flag(0) && mailbox.is_some() && is_owned,
                         is_issued: false,

@@ -13,7 +13,7 @@ use tempmail_store::{DeclareError, ManagedBy};
 
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
-use crate::reconcile::predecessor;
+use crate::reconcile::vanished::example_predecessor;
 use crate::status::Reason;
 
 const OWN: Uuid = Uuid::from_u128(1);
@@ -72,7 +72,7 @@ fn any_row() -> impl Strategy<Value = tempmail_store::Tenant> {
 }
 
 fn any_observed() -> impl Strategy<Value = ObservedTenant> {
-    let predecessor = option::weighted(0.3, Just(predecessor::example()));
+    let predecessor = option::weighted(0.3, Just(example_predecessor()));
     (option::of(any_row()), any::<bool>(), predecessor).prop_map(|(tenant, gives_way, predecessor)| {
         ObservedTenant { gives_way: gives_way && tenant.is_some(), tenant, predecessor }
     })

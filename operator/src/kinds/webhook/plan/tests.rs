@@ -7,8 +7,8 @@ use tempmail_crds::{TenantRef, WebhookSpec};
 
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
-use crate::reconcile::predecessor;
 use crate::reconcile::secret::example::is_writable;
+use crate::reconcile::vanished::example_predecessor;
 use crate::status::Reason;
 
 const URL: &str = "https://hooks.example.com/";
@@ -43,7 +43,7 @@ fn any_observed() -> impl Strategy<Value = ObservedWebhook> {
     ];
     let secret = select(secret::example::all_found());
     let url = prop_oneof![5 => Just(URL), 1 => Just("https://1.2.3.4/")];
-    let predecessor = option::weighted(0.3, Just(predecessor::example()));
+    let predecessor = option::weighted(0.3, Just(example_predecessor()));
     (grant, option::of(any_webhook()), predecessor, secret, url, any::<[bool; 3]>()).prop_map(
         |(grant, webhook, predecessor, secret, url, [rotate, reenable, is_current])| ObservedWebhook {
             grant,

@@ -1,12 +1,16 @@
-//! Orphans: rows of objects that vanished without being finalized, because a finalizer was removed by hand or
-//! the cluster was restored from a backup. They are logged at once, and what they are credentials for ends; the rows are
-//! released after a day.
+//! Objects that vanished without being finalized, because a finalizer was removed by hand or the cluster was restored from a
+//! backup.
+//!
+//! An orphan is the row of such an object. It is logged at once, and what it is a credential for ends; the row is released
+//! after a day. A predecessor was created again with the same kind, namespace, name and tenant: it will not be back, so its
+//! row is released at once. The rows of predecessors in clusters that were released are adopted instead.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use kube::ResourceExt as _;
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector;
 use tempmail_store::{Resource, ResourceIdentity};
@@ -17,10 +21,13 @@ use uuid::Uuid;
 
 use super::context::Context;
 use super::driver::{Reconcile, Release, ReleaseTerms};
-use super::trigger::ObjectKey;
-use super::{grant, invalid_object};
+use super::grant;
+use super::ownership::identity;
+use super::refusal::dynamic_api;
+use super::work_queue::ObjectKey;
 use crate::error::ReconcileError;
-use crate::kind::{uid, uid_of};
+use crate::kind::{Kind, uid, uid_of};
+use crate::status::message::adopted_from_cluster;
 
 /// Interval between sweeps. The first one starts when the cache is synced, or after this time.
 const INTERVAL: Duration = Duration::from_secs(600);
@@ -46,7 +53,7 @@ pub(crate) async fn sweep_periodically<K: Reconcile>(
     stop: CancellationToken,
 ) {
     // A namespace that can't be listed does not hold up the sweep of the others.
-    let synced = timeout(INTERVAL, context.cache_syncs.of(K::KIND).synced());
+    let synced = timeout(INTERVAL, context.kinds.of::<K>().synced.synced());
     if stop.run_until_cancelled(synced).await.is_none() {
         return;
     }
@@ -66,7 +73,7 @@ pub(crate) async fn sweep_periodically<K: Reconcile>(
         match found {
             Some(Err(ReconcileError::Fenced)) => context.fenced.cancel(),
             Some(Err(error)) => {
-                tracing::warn!(kind = K::KIND.as_str(), %error, "the orphan sweep failed");
+                tracing::warn!(kind = %K::kind(&()), %error, "the orphan sweep failed");
                 next_sweep = next_sweep.min(Instant::now() + RETRY);
             }
             Some(Ok(())) | None => {}
@@ -89,8 +96,8 @@ async fn sweep<K: Reconcile>(
 ) -> Result<(), ReconcileError> {
     // In this order, because an object is cached before it is recorded, and a namespace is listed before its
     // objects are compared. What is in a namespace that is not watched is not missing.
-    let mut recorded = context.store.list_resources(context.cluster, K::KIND).await?;
-    let synced = context.cache_syncs.of(K::KIND);
+    let mut recorded = context.store.list_resources(context.cluster, &K::kind(&())).await?;
+    let synced = &context.kinds.of::<K>().synced;
     recorded.retain(|resource| synced.covers(resource.identity.namespace.as_deref()));
     let present: HashSet<Uuid> = objects.state().iter().map(|object| uid(&**object)).collect();
     let mut orphans: u32 = 0;
@@ -100,13 +107,13 @@ async fn sweep<K: Reconcile>(
                 context.store.record_present(context.epoch, resource.identity.uid).await?;
                 // Its credential ended when it was missed.
                 let ResourceIdentity { kind, namespace, name, .. } = resource.identity;
-                context.triggers.enqueue(kind, ObjectKey { namespace, name });
+                context.kinds.enqueue(&kind, ObjectKey { namespace, name });
             }
         } else if !release_orphan::<K>(&resource, context).await? {
             orphans = orphans.saturating_add(1);
         }
     }
-    metrics::gauge!("tempmail_operator_orphans", "kind" => K::KIND.as_str()).set(orphans);
+    metrics::gauge!("tempmail_operator_orphans", "kind" => K::kind(&())).set(orphans);
     Ok(())
 }
 
@@ -117,7 +124,7 @@ async fn release_orphan<K: Reconcile>(
     context: &Context,
 ) -> Result<bool, ReconcileError> {
     let (now, identity) = (context.clock.now(), &resource.identity);
-    let (kind, uid, retained) = (identity.kind.as_str(), identity.uid, identity.retained);
+    let (kind, uid, retained) = (&identity.kind, identity.uid, identity.retained);
     if exists::<K>(identity, context).await? {
         return Ok(false);
     }
@@ -152,7 +159,86 @@ async fn exists<K: Reconcile>(
     identity: &ResourceIdentity,
     context: &Context,
 ) -> Result<bool, ReconcileError> {
-    let api = invalid_object::api::<K>(identity.namespace.as_deref(), context);
+    let api = dynamic_api::<K>(identity.namespace.as_deref(), context);
     let found = api.get_metadata_opt(&identity.name).await?;
     Ok(found.is_some_and(|found| uid_of(&found.metadata) == identity.uid))
+}
+
+/// A predecessor of the object whose row is not released. `tenant` is the object's, `None` for kinds without
+/// one.
+pub(crate) async fn find_predecessor<K: Kind>(
+    object: &K,
+    tenant: Option<Uuid>,
+    context: &Context,
+) -> Result<Option<Resource>, ReconcileError> {
+    let (cluster, identity) = (context.cluster, identity(object, context));
+    let predecessors = context.store.list_predecessors(cluster, &identity, tenant, object.declared()).await?;
+    Ok(predecessors.into_iter().next())
+}
+
+/// Releases the row of a predecessor, if there is one, by its own deletion policy and its namespace's grants, which one of
+/// a former namespace does not have; a row that the object is to `adopt` is retained. A tenant, custom domain or mailbox of
+/// a released cluster becomes the object's own, inactive; its credential has to be made new.
+pub(crate) async fn release_predecessor<K: Reconcile>(
+    object: &K,
+    predecessor: Option<&Resource>,
+    adopt: Option<Uuid>,
+    context: &Context,
+) -> Result<(), ReconcileError> {
+    let Some(Resource { identity, cluster, row_id, .. }) = predecessor else { return Ok(()) };
+    ensure_current(object, context).await?;
+    let retained = identity.retained || (row_id.is_some() && *row_id == adopt);
+    let (kind, former) = (&identity.kind, identity.uid);
+    if *cluster != context.cluster && object.declared().is_some() {
+        let adopted = context.store.adopt_released(context.epoch, uid(object), former).await?;
+        tracing::info!(kind, uid = %former, %cluster, "adopted the row of an object of a released cluster");
+        if let Some(id) = adopted {
+            publish_adopted(object, id, *cluster, context).await;
+        }
+        return Ok(());
+    }
+    let granting =
+        grant::find_granting(identity.namespace.as_deref(), identity.namespace_uid, context).await?;
+    if K::release(former, &ReleaseTerms { retained, granting }, context).await? == Release::Released {
+        tracing::warn!(kind, uid = %former, retained, "released the row of an object that vanished and was created again");
+    }
+    Ok(())
+}
+
+/// Publishes that an object adopted the row `id` of an object of a released cluster.
+pub(crate) async fn publish_adopted<K: Kind>(object: &K, id: Uuid, cluster: Uuid, context: &Context) {
+    context.events.publish(object, &adopted_from_cluster(&K::kind(&()), id, cluster)).await;
+}
+
+/// Fails with [`ReconcileError::Stale`] if the object, which was read a while ago, is gone itself.
+pub(crate) async fn ensure_current<K: Kind>(object: &K, context: &Context) -> Result<(), ReconcileError> {
+    let current = object.api(&context.client).get_metadata_opt(&object.name_any()).await?;
+    if current.is_none_or(|current| current.uid() != object.uid()) {
+        return Err(ReconcileError::Stale);
+    }
+    Ok(())
+}
+
+/// A predecessor, for tests of plans.
+#[cfg(test)]
+pub(crate) fn example_predecessor() -> Resource {
+    use tempmail_store::ResourceIdentity;
+
+    Resource {
+        identity: ResourceIdentity {
+            uid: Uuid::from_u128(99),
+            kind: "Tenant".to_owned(),
+            namespace: None,
+            namespace_uid: None,
+            name: "former".to_owned(),
+            retained: false,
+        },
+        cluster: Uuid::from_u128(97),
+        row_id: Some(Uuid::from_u128(98)),
+        tenant: None,
+        verify_handled: None,
+        rotate_handled: None,
+        reenable_handled: None,
+        missing_since: None,
+    }
 }

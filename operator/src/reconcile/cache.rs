@@ -1,9 +1,11 @@
-//! Watches that fill a cache: one of the whole cluster, or one of each namespace that the operator is
-//! restricted to.
+//! Caches of objects: watches that fill them, one of the whole cluster or one of each namespace that the operator is
+//! restricted to, and whether they hold everything that the API server has.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::future::ready;
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::select_all;
 use futures_util::{Stream, StreamExt as _};
@@ -12,8 +14,70 @@ use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
-use super::cache_sync::CacheSync;
+use crate::error::ReconcileError;
+
+/// How long a reconciliation waits for a cache.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// The signals that a cache was filled, one for each watch that fills it. A reflector's own signal wakes only
+/// the last of several waiters, and a controller is one of them.
+#[derive(Debug, Clone)]
+pub(crate) struct CacheSync(Arc<[WatchedScope]>);
+
+/// What one watch lists.
+#[derive(Debug)]
+struct WatchedScope {
+    /// `None`: the whole cluster.
+    namespace: Option<String>,
+    listed: CancellationToken,
+}
+
+impl CacheSync {
+    /// Of a cache that a watch of each of these namespaces fills, or one of the whole cluster if there are
+    /// none.
+    pub(crate) fn new(namespaces: &[String]) -> Self {
+        let scope = |namespace| WatchedScope { namespace, listed: CancellationToken::new() };
+        Self(match namespaces {
+            [] => [scope(None)].into(),
+            namespaces => namespaces.iter().map(|namespace| scope(Some(namespace.clone()))).collect(),
+        })
+    }
+
+    /// Signals that the cache holds what the watch of this index listed first.
+    pub(crate) fn set(&self, watch: usize) {
+        if let Some(scope) = self.0.get(watch) {
+            scope.listed.cancel();
+        }
+    }
+
+    /// The namespace that the watch of this index lists; `None`: all of them.
+    pub(crate) fn namespace(&self, watch: usize) -> Option<&str> {
+        self.0.get(watch)?.namespace.as_deref()
+    }
+
+    /// Whether the cache holds every object of a namespace (`None`: every object that is in none).
+    pub(crate) fn covers(&self, namespace: Option<&str>) -> bool {
+        self.0.iter().any(|scope| {
+            let is_watched = scope.namespace.is_none() || scope.namespace.as_deref() == namespace;
+            is_watched && scope.listed.is_cancelled()
+        })
+    }
+
+    /// Waits until the cache is filled.
+    pub(crate) async fn synced(&self) {
+        for scope in self.0.iter() {
+            scope.listed.cancelled().await;
+        }
+    }
+
+    /// Waits as long as a reconciliation may, or fails with [`ReconcileError::CacheNotSynced`].
+    pub(crate) async fn wait(&self) -> Result<(), ReconcileError> {
+        timeout(WAIT, self.synced()).await.map_err(|_late| ReconcileError::CacheNotSynced)
+    }
+}
 
 /// The objects that are created, changed or listed, once they are in the cache of `writer`. There is one
 /// watch for each of `sync`. A watch that fails is restarted; one of several does not affect the others.
@@ -195,5 +259,24 @@ mod tests {
         cache.apply(0, &Event::InitApply(object("a", "one")));
         list(&mut cache, 0, "a", &["two"]);
         assert_eq!(names(&objects), ["a/two"]);
+    }
+
+    #[test]
+    fn covers_the_namespaces_that_were_listed() {
+        let namespaces = ["a", "b"].map(str::to_owned);
+        let sync = CacheSync::new(&namespaces);
+        assert!(!sync.covers(Some("a")), "it covers a namespace before it was listed");
+        sync.set(0);
+        assert!(sync.covers(Some("a")));
+        assert!(!sync.covers(Some("b")), "it covers a namespace before it was listed");
+        assert!(!sync.covers(Some("outside")) && !sync.covers(None), "it covers what is not watched");
+    }
+
+    #[test]
+    fn covers_everything_in_the_whole_cluster() {
+        let sync = CacheSync::new(&[]);
+        assert!(!sync.covers(Some("a")) && !sync.covers(None));
+        sync.set(0);
+        assert!(sync.covers(Some("a")) && sync.covers(None));
     }
 }
