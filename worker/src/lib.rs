@@ -4,7 +4,6 @@
 //! Any number of workers may run at once: what only one of them may do is done under a lock or a lease, and
 //! what another has done already is not done again.
 
-mod job;
 mod maintenance;
 mod webhook;
 mod worker;

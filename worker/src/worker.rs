@@ -1,6 +1,7 @@
 //! The role that repeats the jobs and delivers to webhooks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tempmail_bus::SharedBus;
@@ -14,9 +15,7 @@ use tempmail_store::Store;
 use tempmail_verification::Verifier;
 use tokio::task::JoinSet;
 
-use crate::job::Job;
-use crate::maintenance::reseal::Resealer;
-use crate::maintenance::{audit_log, cleanup, partitions, purge};
+use crate::maintenance::{self, Resealer, partitions};
 use crate::webhook::Dispatcher;
 
 /// What the worker is called in `/readyz`.
@@ -65,8 +64,8 @@ impl Worker {
         Self { readiness, dispatcher, ..self }
     }
 
-    /// Delivers to webhooks too: woken by arrivals on `bus`, with secrets that `keys` (`secrets.keys`) open. Seals again
-    /// with the first of these keys what another one sealed.
+    /// Delivers to webhooks too: woken by arrivals on `bus`, with secrets that `keys` (`secrets.keys`) open. Seals
+    /// again with the first of these keys what another one sealed.
     ///
     /// # Errors
     /// `webhooks.ca_file` or the system's DNS servers can't be read.
@@ -141,17 +140,72 @@ impl Worker {
                 created
             }
             Job::DropPartitions => partitions::drop_expired(store, now).await,
-            Job::Purge => purge::run_all(store).await,
-            Job::Cleanup => cleanup::run(store, &self.config.limits, now).await,
+            Job::Purge => maintenance::carry_out_purges(store).await,
+            Job::Cleanup => maintenance::clean_up(store, &self.config.limits, now).await,
             Job::VerifyDomains => match &self.verifier {
                 Some(verifier) => Ok(verifier.check_due().await?),
                 None => Ok(()),
             },
-            Job::LogAudit => audit_log::run(store, now).await,
+            Job::LogAudit => maintenance::log_audit_trail(store, now).await,
             Job::Reseal => match &self.resealer {
                 Some(resealer) => resealer.run(store).await,
                 None => Ok(()),
             },
         }
+    }
+}
+
+/// A job that a worker repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Creates partitions before mail needs them.
+    CreatePartitions,
+    /// Detaches and drops partitions whose mail has expired.
+    DropPartitions,
+    /// Carries out deletions that owners requested.
+    Purge,
+    /// Removes idle mailboxes, released addresses, tokens that ended a week ago.
+    Cleanup,
+    /// Checks the DNS records of custom domains that are due.
+    VerifyDomains,
+    /// Sends new entries of the audit trail to the log.
+    LogAudit,
+    /// Seals again with the first key what another key of the ring sealed.
+    Reseal,
+}
+
+impl Job {
+    /// Every job, in the order in which a single pass of all of them runs.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::CreatePartitions,
+        Self::VerifyDomains,
+        Self::Cleanup,
+        Self::Purge,
+        Self::DropPartitions,
+        Self::LogAudit,
+        Self::Reseal,
+    ];
+
+    /// Its name in metrics and logs.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::CreatePartitions => "create_partitions",
+            Self::DropPartitions => "drop_partitions",
+            Self::Purge => "purge",
+            Self::Cleanup => "cleanup",
+            Self::VerifyDomains => "verify_domains",
+            Self::LogAudit => "log_audit",
+            Self::Reseal => "reseal",
+        }
+    }
+
+    /// Time between the end of a pass and the next one.
+    pub(crate) fn period(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::CreatePartitions | Self::DropPartitions => 30,
+            Self::Purge => 1,
+            Self::Cleanup | Self::Reseal => 300,
+            Self::VerifyDomains | Self::LogAudit => 5,
+        })
     }
 }

@@ -12,7 +12,6 @@ mod channel;
 mod commands;
 mod connection;
 mod permit_session;
-mod scripts;
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,14 +28,12 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use self::channel::{Outbox, Publisher, count_dropped};
-use self::commands::CommandsHandle;
+use self::commands::{COUNT_FAILURE, COUNT_REQUEST, CommandsHandle, RedisKeys, UNCOUNT_FAILURE};
 use self::connection::Connection;
 use self::permit_session::{PermitClient, PermitSession, RedisPermit};
-use self::scripts::{COUNT_FAILURE, COUNT_REQUEST, RedisKeys, UNCOUNT_FAILURE};
-use crate::bus::{ArrivalReceiver, Bus};
 use crate::limit::{Attempt, FailureLimit, RateDecision, RateKey, RateLimit, check_all};
-use crate::local::LocalBus;
-use crate::permit::{AcquiredPermit, LocalPermit, Permit, PermitKey};
+use crate::local::{AcquiredPermit, LocalBus, LocalPermit, Permit, PermitKey};
+use crate::{ArrivalReceiver, Bus};
 
 /// After this time without a packet the kernel asks whether the server's machine is there.
 const KEEPALIVE_PERIOD: Duration = Duration::from_secs(5);

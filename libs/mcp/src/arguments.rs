@@ -1,14 +1,15 @@
-//! What the tools take. An unknown argument is an error: a misspelt `link_host` must not be ignored.
+//! What the tools take, and why a tool has no result. An unknown argument is an error: a misspelt `link_host` must
+//! not be ignored.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tempmail_client::{Feature, LinkFilter, MailMatch, Scope, WaitRequest};
+use tempmail_client::{Error, Feature, LinkFilter, MailMatch, Scope, WaitRequest};
 use uuid::Uuid;
 
-use crate::tool_error::ToolError;
+use crate::reading::NoRandomness;
 
 /// The longest wait of a tool, in seconds.
 const TIMEOUT_MAX: u64 = 300;
@@ -46,8 +47,8 @@ macro_rules! wait_arguments {
             domain: Option<String>,
             /// true: mail to everything the tenant owns; shared inboxes are not among it. Needs since or after.
             all: Option<bool>,
-            /// The oldest mail after this cursor, which make_address and every result give; "0": the oldest mail there is.
-            /// Without since and after: the newest mail that is there, else the first that comes.
+            /// The oldest mail after this cursor, which make_address and every result give; "0": the oldest mail
+            /// there is. Without since and after: the newest mail that is there, else the first that comes.
             since: Option<String>,
             /// Only mail that was accepted after this time, in RFC 3339.
             after: Option<String>,
@@ -106,7 +107,8 @@ wait_arguments! {
     GetLink {
         /// Only links of this kind. Default: any.
         kind: Option<KindName>,
-        /// Refuse links that lead to another host than this one, such as shop.example. Set it whenever you know the host.
+        /// Refuse links that lead to another host than this one, such as shop.example. Set it whenever you know the
+        /// host.
         link_host: Option<String>,
     }
 }
@@ -271,6 +273,37 @@ fn bounded<T: PartialOrd + Copy + std::fmt::Display>(
         return Err(ToolError::Arguments(format!("{name} must be from {min} to {max}.")));
     }
     Ok(value)
+}
+
+/// An error that is the result of a tool.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ToolError {
+    /// An argument is missing or invalid.
+    #[error("{0}")]
+    Arguments(String),
+    /// Nothing came in time.
+    #[error("No such mail came in time. Call the tool again with since={next_since:?} to go on.")]
+    NothingInTime {
+        /// Where to continue.
+        next_since: String,
+    },
+    /// The links of the mail lead to other hosts.
+    #[error(
+        "Refused: the mail's link does not lead to link_host but to {}. Do not open it. Continue with since={next_since:?}.",
+        .hosts.join(", ")
+    )]
+    OtherHost {
+        /// Where they lead: hosts as the parser of URLs writes them.
+        hosts: Vec<String>,
+        /// The cursor behind the mail.
+        next_since: String,
+    },
+    /// The server refused, or is not reached.
+    #[error("{0}")]
+    Failed(#[from] Error),
+    /// Nothing can be fenced.
+    #[error("{0}")]
+    NoRandomness(#[from] NoRandomness),
 }
 
 #[cfg(test)]

@@ -8,12 +8,10 @@ use tempmail_client::{
 };
 
 use crate::arguments::{
-    DeleteAllMail, DeleteMail, GetCode, GetLink, ListMail, MakeAddress, ReadMail, WaitForMail,
+    DeleteAllMail, DeleteMail, GetCode, GetLink, ListMail, MakeAddress, ReadMail, ToolError, WaitForMail,
 };
 use crate::catalogue::ToolName;
-use crate::fence::Untrusted;
-use crate::reading::{self, safe_id};
-use crate::tool_error::ToolError;
+use crate::reading::{self, Untrusted, safe_id};
 
 /// Whether there are tools that delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +62,8 @@ async fn run(client: &Client, tool: ToolName, arguments: JsonObject) -> Result<T
     }
 }
 
-/// Reads arguments as models and their clients write them: an optional one that is not meant may be `null` or `""`, and an
-/// integer may be `30.0`.
+/// Reads arguments as models and their clients write them: an optional one that is not meant may be `null` or `""`,
+/// and an integer may be `30.0`.
 fn parse<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ToolError> {
     let given = arguments.into_iter().filter(|(_, value)| !value.is_null() && value != "");
     let arguments = given.map(|(name, value)| (name, whole(&value).unwrap_or(value)));

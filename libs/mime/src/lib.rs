@@ -4,15 +4,12 @@
 //! the bounds that the modules state. Damage is never an error: the parser returns what it can read.
 
 mod excerpt;
-mod flowed;
 mod header;
-mod html;
 mod structure;
 pub mod text;
 mod transfer;
 
-pub use excerpt::Excerpt;
+pub use excerpt::{Excerpt, html_to_text};
 pub use header::{Address, Addresses, Field, decode_header, header_fields, parse_addresses};
-pub use html::html_to_text;
 pub use structure::{Attachment, Leaf, Leaves, Role, Structure, TooComplex};
 pub use transfer::{TransferDecoder, TransferEncoding};

@@ -1,4 +1,4 @@
-//! Charsets, and the removal of characters that text must not contain.
+//! Text of bodies: charsets, the removal of characters that text must not contain, and `format=flowed`.
 
 use std::borrow::Cow;
 
@@ -6,6 +6,7 @@ use icu_properties::CodePointSetData;
 use icu_properties::props::DefaultIgnorableCodePoint;
 use mail_parser::decoders::charsets::map::charset_decoder;
 
+use crate::header::line_end;
 use crate::transfer::TransferEncoding;
 
 /// Labels that software often declares, and sends something else.
@@ -144,7 +145,8 @@ pub fn single_line(text: &str) -> String {
     text.chars().filter_map(|c| if c == '\t' { Some(' ') } else { printable(c) }).collect()
 }
 
-/// Whether a character is default-ignorable (`Default_Ignorable_Code_Point` of Unicode): it has neither width nor shape.
+/// Whether a character is default-ignorable (`Default_Ignorable_Code_Point` of Unicode): it has neither width nor
+/// shape.
 pub fn is_ignorable(c: char) -> bool {
     !c.is_ascii() && CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
 }
@@ -172,6 +174,68 @@ pub fn printable(c: char) -> Option<char> {
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
         c if c.is_control() => None,
         c => Some(c),
+    }
+}
+
+/// How the lines of a text flow where it is `format=flowed` (RFC 3676): lines that end with a space go on in the next
+/// one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Flowed {
+    /// Whether the space before a soft line break is no content (`DelSp=yes`).
+    pub(crate) deletes_space: bool,
+}
+
+/// A line without its quote marks, its stuffed space and its line end.
+struct Line<'a> {
+    quote_depth: usize,
+    content: &'a str,
+    end: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn parse(line: &'a str) -> Self {
+        let unquoted = line.trim_start_matches('>');
+        let content = unquoted.strip_prefix(' ').unwrap_or(unquoted);
+        let text = content.trim_end_matches(['\r', '\n']);
+        Self { quote_depth: line.len() - unquoted.len(), content: text, end: &content[text.len()..] }
+    }
+
+    /// Whether the line is the separator before a signature, which never flows (RFC 3676 4.3).
+    fn is_signature(&self) -> bool {
+        self.content == "-- "
+    }
+}
+
+impl Flowed {
+    /// The text with its soft line breaks removed. Quoted paragraphs begin with their quote marks and a space; other
+    /// line ends stay as they are.
+    pub(crate) fn unfold(self, text: &str) -> String {
+        let mut unfolded = String::with_capacity(text.len());
+        // The quote depth of the paragraph that goes on, and the line end that is missing if it does not.
+        let mut open: Option<(usize, &str)> = None;
+        let mut at = 0;
+        while at < text.len() {
+            let next = line_end(text.as_bytes(), at);
+            let line = Line::parse(&text[at..next]);
+            at = next;
+            let goes_on = open.take_if(|(depth, _)| *depth == line.quote_depth && !line.is_signature());
+            if goes_on.is_none() {
+                unfolded.push_str(open.take().map_or("", |(_, end)| end));
+                unfolded.extend(std::iter::repeat_n('>', line.quote_depth));
+                unfolded.push_str(if line.quote_depth > 0 { " " } else { "" });
+            }
+            let is_soft = line.content.ends_with(' ') && !line.is_signature() && !line.end.is_empty();
+            if is_soft {
+                let space = usize::from(self.deletes_space);
+                unfolded.push_str(&line.content[..line.content.len() - space]);
+                open = Some((line.quote_depth, line.end));
+            } else {
+                unfolded.push_str(line.content);
+                unfolded.push_str(line.end);
+            }
+        }
+        unfolded.push_str(open.map_or("", |(_, end)| end));
+        unfolded
     }
 }
 
@@ -238,5 +302,22 @@ mod tests {
     fn removes_control_characters_and_replaces_nul() {
         assert_eq!(single_line("a\0b\x07c\u{202e}d\te\r\n"), "a\u{fffd}bcd e");
         assert_eq!(body("\u{feff}a\0\x07".into()), "a\u{fffd}\x07");
+    }
+
+    #[test]
+    fn joins_lines_at_soft_breaks() {
+        for (deletes_space, text, unfolded) in [
+            (false, "one \r\ntwo\r\nthree \n", "one two\r\nthree \n"),
+            (true, "https://a.example/?t=abc \r\ndef\r\n", "https://a.example/?t=abcdef\r\n"),
+            (true, "one  \ntwo", "one two"),
+            (false, " >not quoted\n From x\n", ">not quoted\nFrom x\n"),
+            (false, ">a \n> b\n>> c \n> d\ne", "> a b\n>> c \n> d\ne"),
+            (false, "bye \n-- \nAda", "bye \n-- \nAda"),
+            (false, "\n \n\n", "\n\n\n"),
+            (true, "end ", "end "),
+            (false, "", ""),
+        ] {
+            assert_eq!(Flowed { deletes_space }.unfold(text), unfolded, "{text:?}");
+        }
     }
 }

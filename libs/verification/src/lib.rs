@@ -4,14 +4,12 @@ mod decision;
 mod name;
 mod resolver;
 mod settings;
-mod token_key;
 mod verifier;
 mod vote;
 
 pub use name::{NameError, custom_domain_name};
-pub use resolver::transport::Transport;
+pub use resolver::server_query::Transport;
 pub use resolver::{Resolver, ResolverError};
-pub use settings::DomainSettings;
-pub use token_key::{TokenKeyError, verify_token_key};
+pub use settings::{DomainSettings, TokenKeyError, verify_token_key};
 pub use verifier::{CheckOutcome, CheckResult, Verifier};
 pub use vote::{DomainFindings, ExpectedRecords};

@@ -1,15 +1,11 @@
 //! Queries DNS for the records that prove a domain.
 //!
-//! Each address of each of the domain's own name servers is queried, without a cache in between, so that a record that the
-//! owner has just created is found. The seeds (resolvers) are only used to find those name servers.
+//! Each address of each of the domain's own name servers is queried, without a cache in between, so that a record
+//! that the owner has just created is found. The seeds (resolvers) are only used to find those name servers.
 
 mod answer;
 mod client;
-mod record_kind;
-mod records;
-mod server_query;
-pub(crate) mod transport;
-mod wire;
+pub(crate) mod server_query;
 mod zone;
 
 use std::io;
@@ -24,18 +20,18 @@ use tokio::join;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use self::client::{Client, Servers};
-use self::record_kind::{MX, TXT};
-use self::records::{follow_aliases, query_records};
-use self::transport::Transport;
-use self::zone::find_zone;
+use self::answer::{MX, TXT};
+use self::client::{DnsClient, Servers};
+use self::server_query::Transport;
+use self::zone::{find_zone, follow_aliases, query_records};
 use crate::vote::{DomainFindings, ExpectedRecords, tally};
 
 /// Time limit for the queries of one domain. Servers that have answered by then vote.
 const PER_DOMAIN: Duration = Duration::from_secs(10);
 /// Domains that are checked at the same time.
 const IN_FLIGHT: usize = 50;
-/// Queries a second to one address of a name server, at most: tenants choose those servers, and many domains share them.
+/// Queries a second to one address of a name server, at most: tenants choose those servers, and many domains share
+/// them.
 const QUERIES_PER_SECOND: u32 = 50;
 
 /// Why a resolver can't be created.
@@ -76,7 +72,7 @@ impl Resolver {
         let Some((domain, txt_name)) = names(expected.domain) else { return DomainFindings::UNKNOWN };
         let _permit = self.in_flight.acquire().await.expect("the semaphore is never closed");
         let start = Instant::now();
-        let client = Client { servers: &self.servers, transport, deadline: start + PER_DOMAIN };
+        let client = DnsClient { servers: &self.servers, transport, deadline: start + PER_DOMAIN };
         let zone = find_zone(&client, &txt_name).await;
         let domain_zone =
             if zone.contains(&domain) { zone.clone() } else { find_zone(&client, &domain).await };

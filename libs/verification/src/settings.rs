@@ -1,10 +1,14 @@
-//! The settings for custom domains.
+//! What an installation has for custom domains: settings, and the key of verify tokens, which is generated once and
+//! kept in the store.
 
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
 use tempmail_model::address::normalize_domain;
+use tempmail_model::key::MasterKey;
+use tempmail_model::verify_token::{VerifyTokenKey, VerifyTokenKeySealer, VerifyTokenKeyUnopened};
 use tempmail_runtime::config::Config;
+use tempmail_store::{Store, StoreError};
 
 /// The part of the configuration for custom domains.
 #[derive(Debug, Clone)]
@@ -39,6 +43,32 @@ fn host_name(origin: &str) -> Option<String> {
     let (_, authority) = origin.split_once("://")?;
     let host = if authority.starts_with('[') { return None } else { authority.split(':').next()? };
     if host.parse::<IpAddr>().is_ok() { None } else { normalize_domain(host).ok() }
+}
+
+/// Why a process has no key of verify tokens.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenKeyError {
+    /// Postgres does not answer, or refuses.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The operating system provides no randomness.
+    #[error("the operating system provides no randomness")]
+    Randomness,
+    /// The key that sealed it is missing.
+    #[error(transparent)]
+    Unopened(#[from] VerifyTokenKeyUnopened),
+}
+
+/// The installation's key of verify tokens, which `ring` (`secrets.keys`, not empty) opens. The process that needs it
+/// first generates it.
+///
+/// # Errors
+/// [`TokenKeyError`].
+pub async fn verify_token_key(store: &Store, ring: &[MasterKey]) -> Result<VerifyTokenKey, TokenKeyError> {
+    let sealer = VerifyTokenKeySealer::new(ring);
+    let generated = sealer.generate().map_err(|_no_randomness| TokenKeyError::Randomness)?;
+    let kept = store.ensure_verify_token_key(&generated).await?;
+    Ok(sealer.open(&kept)?)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::decision::{CheckTrigger, Decision, DomainUpdate, RECHECK, decide, unverified};
 use crate::resolver::Resolver;
-use crate::resolver::transport::Transport;
+use crate::resolver::server_query::Transport;
 use crate::settings::DomainSettings;
 use crate::vote::{DomainFindings, ExpectedRecords};
 

@@ -1,13 +1,11 @@
-//! The vote of a domain's name servers on its records. Nothing here does I/O.
+//! The vote of a domain's name servers on its records, and what they have in place of what was expected. Nothing here
+//! does I/O.
 
-mod seen;
+use std::collections::BTreeSet;
 
 use hickory_proto::rr::Name;
 use tempmail_model::verification::{Finding, RecordFinding};
 use tempmail_model::verify_token::txt_value;
-
-pub(crate) use seen::SeenRecords;
-pub(crate) use seen::host_text;
 
 /// The records that prove a domain.
 #[derive(Clone, Copy)]
@@ -75,9 +73,9 @@ impl<R> ServerAnswer<R> {
 
 /// Counts the votes. A record is found if at least one server votes, and every one that votes has it.
 ///
-/// Each element of `txt` is one server's records at `_tempmail.<domain>`, their character strings joined; of `mx`, one
-/// server's exchanges at the domain. An alias in `txt` could not be followed and is no vote. In `mx` it is a mismatch, and
-/// so is an exchange that says that the domain accepts no mail (RFC 7505), even beside others.
+/// Each element of `txt` is one server's records at `_tempmail.<domain>`, their character strings joined; of `mx`,
+/// one server's exchanges at the domain. An alias in `txt` could not be followed and is no vote. In `mx` it is a
+/// mismatch, and so is an exchange that says that the domain accepts no mail (RFC 7505), even beside others.
 pub(crate) fn tally(
     records: &ExpectedRecords<'_>,
     txt: &[ServerAnswer<Vec<u8>>],
@@ -156,6 +154,67 @@ fn host(text: &str) -> Option<Name> {
     let mut name = Name::from_ascii(text).ok()?;
     name.set_fqdn(true);
     Some(name)
+}
+
+/// Records that are kept at most.
+const RECORDS_MAX: usize = 5;
+/// Characters of a record that are kept at most.
+const CHARACTERS_MAX: usize = 255;
+
+/// The texts of records: the first 5 in sorted order, each once and at most 255 characters, U+FFFD for invisible
+/// characters. It does not depend on the order in which servers answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SeenRecords(BTreeSet<String>);
+
+impl SeenRecords {
+    /// The texts, sorted.
+    pub fn into_texts(self) -> Vec<String> {
+        self.0.into_iter().collect()
+    }
+
+    fn keep(&mut self, text: String) {
+        self.0.insert(text);
+        if self.0.len() > RECORDS_MAX {
+            self.0.pop_last();
+        }
+    }
+
+    /// The records of both.
+    fn merge(mut self, other: Self) -> Self {
+        other.0.into_iter().for_each(|text| self.keep(text));
+        self
+    }
+}
+
+impl FromIterator<String> for SeenRecords {
+    fn from_iter<I: IntoIterator<Item = String>>(records: I) -> Self {
+        let mut seen = Self::default();
+        records.into_iter().for_each(|record| seen.keep(shown(&record)));
+        seen
+    }
+}
+
+fn shown(record: &str) -> String {
+    record
+        .chars()
+        .take(CHARACTERS_MAX)
+        .map(|c| if is_visible(c) { c } else { char::REPLACEMENT_CHARACTER })
+        .collect()
+}
+
+/// Not a control character, without width, or one that changes the direction of text.
+fn is_visible(c: char) -> bool {
+    let is_format = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    !c.is_control() && !is_format
+}
+
+/// A host name without the last dot, in lower case: servers may repeat the random case of a query.
+pub(crate) fn host_text(host: &Name) -> String {
+    let text = host.to_lowercase().to_ascii();
+    match text.strip_suffix('.') {
+        Some(name) if !name.is_empty() => name.to_owned(),
+        _ => text,
+    }
 }
 
 #[cfg(test)]

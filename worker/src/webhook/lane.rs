@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::attempt::{Destination, LaneContext};
-use super::file_descriptors::NoFileDescriptor;
+use super::failure::NoFileDescriptor;
 
 /// Requests to one webhook side by side, at most.
 const WINDOW_MAX: usize = 16;
@@ -86,8 +86,8 @@ struct Lane {
     delay: Option<SignedDuration>,
 }
 
-/// Sends the pending events of a webhook that has failed so often in a row: until none can be sent now, the quantum ends,
-/// or `drain`. Then releases the lease.
+/// Sends the pending events of a webhook that has failed so often in a row: until none can be sent now, the quantum
+/// ends, or `drain`. Then releases the lease.
 pub(super) async fn run(context: Arc<LaneContext>, webhook: Uuid, failures: i32, drain: CancellationToken) {
     let mut lane = Lane {
         context: Arc::clone(&context),

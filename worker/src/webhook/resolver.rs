@@ -2,7 +2,7 @@
 //! made to the addresses that were checked: the name is not resolved again.
 
 use std::error::Error;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +11,13 @@ use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolveHosts,
 use hickory_resolver::lookup_ip::LookupIp;
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use ipnet::IpNet;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tempmail_model::network::{embedded_ipv4, is_public};
 use tempmail_model::webhook::AddressScope;
 use tokio::time::timeout;
 
-use super::destination::DestinationPolicy;
-use super::file_descriptors;
+use super::failure;
 
 /// Longest that an address is cached.
 const POSITIVE_TTL_MAX: Duration = Duration::from_secs(60);
@@ -93,7 +94,7 @@ impl GuardedResolver {
             Some(Ok(found)) => found.iter().map(|address| (address, 0).into()).collect(),
             Some(Err(NetError::Dns(_))) => Vec::new(),
             // The resolver does not say why it could not send a query.
-            Some(Err(_)) | None if file_descriptors::none_left() => {
+            Some(Err(_)) | None if failure::no_file_descriptor_left() => {
                 return Err(ResolveError::NoFileDescriptor);
             }
             Some(Err(_)) | None => Vec::new(),
@@ -117,5 +118,70 @@ impl Resolve for GuardedResolver {
                 .map(|addresses| Box::new(addresses.into_iter()) as Addrs)
                 .map_err(|error| Box::new(error) as Box<dyn Error + Send + Sync>)
         })
+    }
+}
+
+/// Which addresses webhooks may be sent to: public ones, and private ones that the installation allows.
+#[derive(Debug, Clone)]
+pub(super) struct DestinationPolicy {
+    allowed: Vec<IpNet>,
+    denied: Vec<IpNet>,
+}
+
+impl DestinationPolicy {
+    pub(super) fn new(allowed: &[IpNet], denied: &[IpNet]) -> Self {
+        Self { allowed: allowed.to_vec(), denied: denied.to_vec() }
+    }
+
+    /// Whether `address` may be connected to. A mapped address is one of IPv4 in every list.
+    pub(super) fn allows(&self, scope: AddressScope, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let within = |networks: &[IpNet], address| networks.iter().any(|network| network.contains(&address));
+        // Also denied as an IPv6 address that embeds it.
+        let denied = within(&self.denied, address)
+            || embedded_ipv4(address).is_some_and(|ipv4| within(&self.denied, ipv4.into()));
+        let allowed = within(&self.allowed, address) || (scope == AddressScope::Public && is_public(address));
+        allowed && !denied
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(allowed: &[&str], denied: &[&str]) -> DestinationPolicy {
+        let networks =
+            |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpNet>>();
+        DestinationPolicy::new(&networks(allowed), &networks(denied))
+    }
+
+    #[test]
+    fn denied_networks_override_allowed_ones() {
+        let both = policy(&["10.0.0.0/8"], &["10.1.0.0/16", "8.8.8.0/24"]);
+        let allows = |scope, address: &str| both.allows(scope, address.parse().unwrap());
+        for allowed in ["1.1.1.1", "10.2.3.4", "::ffff:10.2.3.4"] {
+            assert!(allows(AddressScope::Public, allowed), "{allowed}");
+        }
+        assert!(
+            allows(AddressScope::AllowedNetworks, "10.2.3.4")
+                && !allows(AddressScope::AllowedNetworks, "1.1.1.1")
+        );
+        for denied in [
+            "10.1.2.3",
+            "8.8.8.8",
+            "192.168.0.1",
+            "127.0.0.1",
+            "::1",
+            "64:ff9b::a02:304",
+            "::ffff:192.168.0.1",
+        ] {
+            assert!(!allows(AddressScope::Public, denied), "{denied}");
+        }
+        let all = policy(&["0.0.0.0/0", "::/0"], &["10.1.0.0/16"]);
+        let allows = |address: &str| all.allows(AddressScope::AllowedNetworks, address.parse().unwrap());
+        for denied in ["10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::10.1.2.3", "2002:a01:203::1"] {
+            assert!(!allows(denied), "{denied}");
+        }
+        assert!(allows("10.2.0.1") && allows("::ffff:10.2.0.1") && allows("::1"));
     }
 }

@@ -15,10 +15,8 @@ use tempmail_runtime::file_watch::FileWatch;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::destination::DestinationPolicy;
-use super::failure::RequestFailure;
-use super::file_descriptors::NoFileDescriptor;
-use super::resolver::{GuardedResolver, resolver};
+use super::failure::{NoFileDescriptor, RequestFailure};
+use super::resolver::{DestinationPolicy, GuardedResolver, resolver};
 use super::trust;
 
 /// Longest that connecting may take, TLS included.

@@ -128,7 +128,7 @@ impl Subscription {
 
     /// Passes each message to `on_message`, until the connection ends. Nothing here waits for a reader, so
     /// nothing piles up.
-    pub(super) async fn receive(&mut self, mut on_message: impl FnMut(Message)) -> Disconnected {
+    pub(super) async fn receive(&mut self, mut on_message: impl FnMut(ChannelMessage)) -> Disconnected {
         while let Some(message) = self.messages.next().await {
             match decode(message.get_payload_bytes()) {
                 Some(message) => on_message(message),
@@ -141,7 +141,7 @@ impl Subscription {
 
 /// A message on the channel.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct ChannelMessage {
     /// The process that sent it.
     pub(super) sender: Uuid,
     /// What it carries.
@@ -187,7 +187,7 @@ fn header(sender: Uuid, kind: u8, body_length: usize) -> Vec<u8> {
 }
 
 /// Decodes a message; `None` for what no process of this version sends.
-fn decode(bytes: &[u8]) -> Option<Message> {
+fn decode(bytes: &[u8]) -> Option<ChannelMessage> {
     let (&[version, kind], rest) = bytes.split_first_chunk()?;
     let (sender, rest) = rest.split_first_chunk()?;
     if version != VERSION {
@@ -198,7 +198,7 @@ fn decode(bytes: &[u8]) -> Option<Message> {
         KIND_ARRIVALS => Content::Arrivals(decode_arrivals(rest)?),
         _ => return None,
     };
-    Some(Message { sender: Uuid::from_bytes(*sender), content })
+    Some(ChannelMessage { sender: Uuid::from_bytes(*sender), content })
 }
 
 fn decode_arrivals(bytes: &[u8]) -> Option<Vec<Arrival>> {
@@ -259,9 +259,9 @@ mod tests {
             number: u64,
         ) {
             let sender = Uuid::from_u128(sender);
-            let message = Message { sender, content: Content::Arrivals(arrivals.clone()) };
+            let message = ChannelMessage { sender, content: Content::Arrivals(arrivals.clone()) };
             prop_assert_eq!(decode(&encode_arrivals(sender, &arrivals)), Some(message));
-            let message = Message { sender, content: Content::Probe(number) };
+            let message = ChannelMessage { sender, content: Content::Probe(number) };
             prop_assert_eq!(decode(&encode_probe(sender, number)), Some(message));
         }
 
@@ -273,7 +273,7 @@ mod tests {
             if let [version, message_kind, ..] = &mut bytes[..] {
                 (*version, *message_kind) = (VERSION, kind);
             }
-            if let Some(Message { sender, content }) = decode(&bytes) {
+            if let Some(ChannelMessage { sender, content }) = decode(&bytes) {
                 let encoded = match content {
                     Content::Arrivals(arrivals) => encode_arrivals(sender, &arrivals),
                     Content::Probe(number) => encode_probe(sender, number),

@@ -9,7 +9,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::channel::{Content, Message, Publisher, Subscription, publish_probe};
+use super::channel::{ChannelMessage, Content, Publisher, Subscription, publish_probe};
 use super::commands::{Commands, CommandsHandle, Disconnected};
 use super::permit_session::PermitSession;
 use crate::local::LocalBus;
@@ -65,7 +65,7 @@ impl Connection {
             () = serve_offline(permits, publisher) => return Ok(()),
         };
         let (returned, last_returned) = watch::channel(0);
-        let on_message = |message: Message| match message.content {
+        let on_message = |message: ChannelMessage| match message.content {
             Content::Arrivals(arrivals) if message.sender != *sender => local.deliver(arrivals.into()),
             Content::Probe(number) if message.sender == *sender => drop(returned.send_replace(number)),
             Content::Arrivals(_) | Content::Probe(_) => {}

@@ -15,9 +15,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use super::commands::{COMMAND_TIMEOUT, Commands, Disconnected};
-use super::scripts::{ACQUIRE_PERMIT, HEARTBEAT, MOVE_PERMIT, PERMITS_TTL, RedisKeys, SESSIONS_TTL};
-use crate::permit::PermitKey;
+use super::commands::{
+    ACQUIRE_PERMIT, COMMAND_TIMEOUT, Commands, Disconnected, HEARTBEAT, MOVE_PERMIT, PERMITS_TTL, RedisKeys,
+    SESSIONS_TTL,
+};
+use crate::local::PermitKey;
 
 /// Time between two heartbeats of a session.
 const HEARTBEAT_PERIOD: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Leaf;
-use super::part::{Part, Place, Shown};
+use super::part::{Part, PartContext, ShownTexts};
 use crate::header::{continues_field, field_name_end, line_end};
 
 /// Maximum nesting of multiparts.
@@ -28,7 +28,7 @@ struct OpenMultipart {
     /// Parts that began.
     parts: usize,
     /// What was shown of it, or before it where it is not an alternative to that.
-    shown: Shown,
+    shown: ShownTexts,
 }
 
 /// What a multipart says of its parts.
@@ -54,12 +54,14 @@ impl MultipartKind {
 
 impl OpenMultipart {
     /// The place of the next part.
-    fn place(&self) -> Place<'_> {
+    fn part_context(&self) -> PartContext<'_> {
         match self.kind {
-            MultipartKind::Alternative => Place::Alternative,
-            MultipartKind::Related => Place::Related { start: self.start.as_deref(), shown: self.shown },
+            MultipartKind::Alternative => PartContext::Alternative,
+            MultipartKind::Related => {
+                PartContext::Related { start: self.start.as_deref(), shown: self.shown }
+            }
             MultipartKind::Digest | MultipartKind::Mixed => {
-                Place::Mixed { is_first: self.parts == 1, shown: self.shown }
+                PartContext::Mixed { is_first: self.parts == 1, shown: self.shown }
             }
         }
     }
@@ -149,8 +151,8 @@ impl<'a> Leaves<'a> {
         }
         let delimiter = self.next_delimiter(body);
         let end = delimiter.as_ref().map_or(self.raw.len(), |found| found.content_end.max(body));
-        let place = self.open.last().map_or(Place::Message, OpenMultipart::place);
-        let leaf = part.into_leaf(body..end, place, self.first);
+        let context = self.open.last().map_or(PartContext::Message, OpenMultipart::part_context);
+        let leaf = part.into_leaf(body..end, context, self.first);
         self.open.iter_mut().for_each(|open| open.shown.add(leaf.role));
         self.at = self.next_part(delimiter);
         Ok(Some(leaf))

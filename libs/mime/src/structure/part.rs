@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use super::{Leaf, Role};
-use crate::flowed::Flowed;
 use crate::header::{Parameters, decode_header, decode_words, header_fields, unfolded};
-use crate::text;
+use crate::text::{self, Flowed};
 use crate::transfer::TransferEncoding;
 
 /// Maximum characters of a file name.
@@ -31,7 +30,7 @@ pub(super) struct Part {
 
 /// Where a part is: what its multipart says of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place<'a> {
+pub(super) enum PartContext<'a> {
     /// It is the whole message.
     Message,
     /// One of the forms of a text (RFC 2046 5.1.4).
@@ -41,25 +40,25 @@ pub(super) enum Place<'a> {
         /// The content id of the root, if it is named.
         start: Option<&'a str>,
         /// What was shown of the multipart before.
-        shown: Shown,
+        shown: ShownTexts,
     },
     /// Beside other parts (RFC 2046 5.1.3).
     Mixed {
         /// Whether it is the first of them.
         is_first: bool,
         /// What was shown of the multipart before.
-        shown: Shown,
+        shown: ShownTexts,
     },
 }
 
 /// The kinds of text that were shown.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Shown {
+pub(super) struct ShownTexts {
     text: bool,
     html: bool,
 }
 
-impl Shown {
+impl ShownTexts {
     pub(super) fn add(&mut self, role: Role) {
         self.text |= role == Role::Text;
         self.html |= role == Role::Html;
@@ -139,26 +138,26 @@ impl Part {
     }
 
     /// The role of a leaf. `first`: it is the first one of the message.
-    fn role(&self, place: Place<'_>, first: bool) -> Role {
+    fn role(&self, context: PartContext<'_>, first: bool) -> Role {
         let is_html = self.media_type == "text/html";
         // The root can refer to it neither by an id nor by a location.
         let is_unreferenced = self.content_id.is_none() && !self.has_location && self.file_name.is_none();
         let is_shown = !self.attachment
-            && match place {
-                Place::Message | Place::Alternative => true,
+            && match context {
+                PartContext::Message | PartContext::Alternative => true,
                 // Plain text refers to nothing: HTML after it is the text in another form.
-                Place::Related { start, shown } => {
+                PartContext::Related { start, shown } => {
                     shown.is_nothing()
                         || (start.is_some() && start == self.content_id.as_deref())
                         || (is_html && !shown.html)
                         || is_unreferenced
                 }
                 // A name alone makes no file of the only text.
-                Place::Mixed { is_first, shown } => {
+                PartContext::Mixed { is_first, shown } => {
                     self.file_name.is_none() || (shown.is_nothing() && (is_first || !self.inline))
                 }
             };
-        let is_fallback = first && !matches!(place, Place::Alternative);
+        let is_fallback = first && !matches!(context, PartContext::Alternative);
         match self.media_type.as_str() {
             _ if !is_shown => Role::Attachment,
             "text/html" => Role::Html,
@@ -170,10 +169,10 @@ impl Part {
     }
 
     /// Converts to a leaf. `first`: it is the first one of the message.
-    pub(super) fn into_leaf(self, body: Range<usize>, place: Place<'_>, first: bool) -> Leaf {
-        let is_related = matches!(place, Place::Related { .. });
+    pub(super) fn into_leaf(self, body: Range<usize>, context: PartContext<'_>, first: bool) -> Leaf {
+        let is_related = matches!(context, PartContext::Related { .. });
         Leaf {
-            role: self.role(place, first),
+            role: self.role(context, first),
             charset: self.charset,
             flowed: self.flowed.filter(|_| self.media_type == "text/plain"),
             encoding: self.encoding,

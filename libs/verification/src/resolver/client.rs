@@ -11,8 +11,7 @@ use tempmail_runtime::config::DnsMode;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::answer::is_usable;
-use super::server_query::ServerQuery;
-use super::transport::Transport;
+use super::server_query::{ServerQuery, Transport};
 
 /// The servers to query, from the configuration, and how fast.
 #[derive(Debug)]
@@ -31,14 +30,14 @@ pub(super) struct Servers {
 
 /// Queries the servers for one domain.
 #[derive(Debug)]
-pub(super) struct Client<'a> {
+pub(super) struct DnsClient<'a> {
     pub servers: &'a Servers,
     pub transport: Transport,
     /// Later answers do not count.
     pub deadline: Instant,
 }
 
-impl Client<'_> {
+impl DnsClient<'_> {
     /// The first usable answer of any seed, else any answer.
     pub(super) async fn query_seeds(&self, name: &Name, record_type: RecordType) -> Option<Message> {
         let seeds = self.servers.seeds.iter();
@@ -110,7 +109,7 @@ mod tests {
         };
         let start = Instant::now();
         let deadline = start + Duration::from_secs(10);
-        let client = Client { servers: &servers, transport: Transport::UdpFirst, deadline };
+        let client = DnsClient { servers: &servers, transport: Transport::UdpFirst, deadline };
         for address in [[192, 0, 2, 1], [192, 0, 2, 2]] {
             for _ in 0..50 {
                 client.wait_for_rate_limit(address.into()).await;

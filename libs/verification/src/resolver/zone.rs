@@ -1,18 +1,17 @@
-//! The zone of a name and its servers.
+//! The zone of a name, its servers, and what each of them answers.
 
 use std::net::{IpAddr, SocketAddr};
 
 use futures_util::future::join_all;
 use hickory_proto::op::Message;
 use hickory_proto::rr::Name;
+use tempmail_model::network::is_public;
 use tempmail_runtime::config::DnsMode;
 use tokio::join;
 
-use super::answer::{apex, is_usable, read_answer};
-use super::client::Client;
-use super::record_kind::{A, AAAA, NS, RecordKind};
+use super::answer::{A, AAAA, ALIASES_MAX, NS, RecordKind, TXT, apex, is_usable, read_answer};
+use super::client::DnsClient;
 use crate::vote::ServerAnswer;
-use tempmail_model::network::is_public;
 
 /// Name servers of a zone that are queried at most.
 const NAME_SERVERS_MAX: usize = 13;
@@ -35,7 +34,7 @@ impl Zone {
 }
 
 /// The zone of `name`; one without servers if none is found.
-pub(super) async fn find_zone(client: &Client<'_>, name: &Name) -> Zone {
+pub(super) async fn find_zone(client: &DnsClient<'_>, name: &Name) -> Zone {
     let servers = client.servers;
     if servers.mode == DnsMode::Recursive {
         return Zone { apex: Some(Name::root()), servers: servers.seeds.clone() };
@@ -50,7 +49,7 @@ pub(super) async fn find_zone(client: &Client<'_>, name: &Name) -> Zone {
 
 /// Goes up from `name` to the next zone cut: its name and its name servers. The root is never a custom domain, so it
 /// is not queried.
-async fn find_name_servers(client: &Client<'_>, name: &Name) -> Option<(Name, Vec<Name>)> {
+async fn find_name_servers(client: &DnsClient<'_>, name: &Name) -> Option<(Name, Vec<Name>)> {
     let mut candidate = name.clone();
     while !candidate.is_root() {
         let message = client.query_seeds(&candidate, NS.record_type).await?;
@@ -65,13 +64,17 @@ async fn find_name_servers(client: &Client<'_>, name: &Name) -> Option<(Name, Ve
     None
 }
 
-async fn find_addresses(client: &Client<'_>, host: &Name) -> Vec<IpAddr> {
+async fn find_addresses(client: &DnsClient<'_>, host: &Name) -> Vec<IpAddr> {
     let (v4, v6) =
         join!(find_addresses_of_kind(client, host, &A), find_addresses_of_kind(client, host, &AAAA));
     [v4, v6].concat()
 }
 
-async fn find_addresses_of_kind(client: &Client<'_>, host: &Name, kind: &RecordKind<IpAddr>) -> Vec<IpAddr> {
+async fn find_addresses_of_kind(
+    client: &DnsClient<'_>,
+    host: &Name,
+    kind: &RecordKind<IpAddr>,
+) -> Vec<IpAddr> {
     match client.query_seeds(host, kind.record_type).await {
         Some(message) => match read_answer(&message, host, kind.max_aliases, kind) {
             ServerAnswer::Records { records: addresses, .. } => addresses,
@@ -83,8 +86,8 @@ async fn find_addresses_of_kind(client: &Client<'_>, host: &Name, kind: &RecordK
 
 /// The next name to query after a name that is not a zone cut.
 ///
-/// A negative answer names its zone. An alias does not, since the answer is then about its target; neither does a failure,
-/// since some servers can't answer for this type below their apex.
+/// A negative answer names its zone. An alias does not, since the answer is then about its target; neither does a
+/// failure, since some servers can't answer for this type below their apex.
 fn next_candidate(message: &Message, candidate: &Name) -> Name {
     let is_negative = is_usable(message) && message.answers.is_empty();
     match apex(message) {
@@ -105,6 +108,49 @@ fn interleave(hosts: &[Vec<IpAddr>]) -> Vec<IpAddr> {
         }
     }
     addresses
+}
+
+/// What each server of the zone answers about the records at `name`.
+pub(super) async fn query_records<R>(
+    client: &DnsClient<'_>,
+    zone: &Zone,
+    name: &Name,
+    kind: &RecordKind<R>,
+) -> Vec<ServerAnswer<R>> {
+    join_all(zone.servers.iter().map(async |server| match client.servers.mode {
+        DnsMode::Authoritative => match client.query_name_server(*server, name, kind.record_type).await {
+            Some(message) if message.metadata.authoritative => read_answer(&message, name, 0, kind),
+            _ => ServerAnswer::NoVote,
+        },
+        DnsMode::Recursive => match client.query_seed(*server, name, kind.record_type).await {
+            Some(message) => read_answer(&message, name, kind.max_aliases, kind),
+            None => ServerAnswer::NoVote,
+        },
+    }))
+    .await
+}
+
+/// Queries the servers of each alias among the answers about `name`, and adds what they answer. An alias that
+/// was followed before, or exceeds [`ALIASES_MAX`], stays as it is.
+pub(super) async fn follow_aliases(
+    client: &DnsClient<'_>,
+    name: Name,
+    answers: &mut Vec<ServerAnswer<Vec<u8>>>,
+) {
+    let mut names = vec![name];
+    let mut next = 0;
+    while next < answers.len() {
+        if let ServerAnswer::Alias(target) = &answers[next]
+            && !names.contains(target)
+            && names.len() <= ALIASES_MAX
+        {
+            names.push(target.clone());
+            let target = target.clone();
+            let zone = find_zone(client, &target).await;
+            answers.extend(query_records(client, &zone, &target, &TXT).await);
+        }
+        next += 1;
+    }
 }
 
 #[cfg(test)]

@@ -192,3 +192,57 @@ proptest! {
         }
     }
 }
+
+fn texts(records: &[&str]) -> Vec<String> {
+    records.iter().map(|record| (*record).to_owned()).collect::<SeenRecords>().into_texts()
+}
+
+#[test]
+fn keeps_five_records_sorted_without_duplicates() {
+    assert_eq!(texts(&["c", "a", "f", "b", "a", "e", "d"]), ["a", "b", "c", "d", "e"]);
+    assert_eq!(texts(&[]), [""; 0]);
+    assert_eq!(texts(&[""]), [""], "a record without text is one");
+}
+
+#[test]
+fn replaces_invisible_characters() {
+    let marked = "a\u{fffd}b";
+    for c in ['\0', '\x07', '\x1b', '\n', '\x7f', '\u{9b}', '\u{200b}', '\u{202e}', '\u{2066}', '\u{feff}'] {
+        assert_eq!(texts(&[&format!("a{c}b")]), [marked], "{c:?}");
+    }
+    assert_eq!(texts(&["tempmail-verify= ä字😀\""]), ["tempmail-verify= ä字😀\""]);
+}
+
+#[test]
+fn cuts_a_long_record_between_characters() {
+    assert_eq!(texts(&[&"ä".repeat(300)]), ["ä".repeat(255)]);
+    let (one, two) = (format!("{}1", "x".repeat(255)), format!("{}2", "x".repeat(255)));
+    assert_eq!(texts(&[&one, &two]).len(), 1, "what is kept of them is the same");
+}
+
+#[test]
+fn shows_hosts_in_lower_case_without_the_last_dot() {
+    for (name, text) in
+        [("Mail.ACME.test.", "mail.acme.test"), ("mail.acme.test", "mail.acme.test"), (".", ".")]
+    {
+        assert_eq!(host_text(&Name::from_ascii(name).unwrap()), text);
+    }
+    let odd = Name::from_labels([&b"a.b\0\x1b\xff"[..], b"test"]).unwrap();
+    let text = host_text(&odd);
+    assert!(text.bytes().all(|octet| octet.is_ascii_graphic()), "{text}");
+}
+
+proptest! {
+    #[test]
+    fn does_not_depend_on_order_repetition_or_grouping(
+        (records, shuffled) in prop::collection::vec("[a-d\u{0}\u{200b}ä]{0,4}", 0..40)
+            .prop_flat_map(|records| (Just(records.clone()), Just(records).prop_shuffle())),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let seen: SeenRecords = records.iter().cloned().collect();
+        let (head, tail) = shuffled.split_at(at.index(shuffled.len() + 1));
+        let grouped = SeenRecords::from_iter(head.to_vec()).merge(tail.iter().chain(head).cloned().collect());
+        prop_assert_eq!(&seen, &grouped);
+        prop_assert!(seen.into_texts().len() <= 5);
+    }
+}
