@@ -1,12 +1,9 @@
 //! `/pro/api`: the resources of a tenant, with a Pro token or a session of one.
 
 mod account;
-mod document;
-mod domain;
 mod message;
 mod session;
-mod token;
-mod usage;
+mod tenant;
 mod webhook;
 
 use crate::openapi::Routes;
@@ -18,9 +15,6 @@ pub(crate) fn routes() -> Routes<AppState> {
         .merge(session::routes())
         .merge(account::routes())
         .merge(message::routes())
-        .merge(document::routes())
-        .merge(domain::routes())
+        .merge(tenant::routes())
         .merge(webhook::routes())
-        .merge(token::routes())
-        .merge(usage::routes())
 }

@@ -14,7 +14,7 @@ use crate::auth::{DropInCaller, SubscriberCredential};
 use crate::http::client::{Client, Party};
 use crate::http::error::{ApiError, MissingMessage};
 use crate::message::{Digest, INITIAL_CHUNK};
-use crate::resources::owned_mail;
+use crate::resources::message::delete_all_owned;
 use crate::state::AppState;
 
 /// Messages that a request looks at, newest first.
@@ -244,7 +244,7 @@ impl TenantMail {
     /// # Errors
     /// 503 where it takes too long: some are left then.
     pub(super) async fn clear(&self) -> Result<(), ApiError> {
-        owned_mail::clear(&self.state, self.tenant).await
+        delete_all_owned(&self.state, self.tenant).await
     }
 
     /// Deletes these messages for every reader; those that are deleted already are passed over.

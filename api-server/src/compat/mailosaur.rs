@@ -1,7 +1,5 @@
 //! The API of Mailosaur (`docs/compat/mailosaur.md`).
 
-mod content;
-mod files;
 mod message;
 mod messages;
 mod servers;
@@ -33,6 +31,6 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/api/messages", get(messages::list).delete(messages::delete_all))
         .route("/api/messages/search", post(messages::search))
         .route("/api/messages/{id}", get(messages::get_message).delete(messages::delete_message))
-        .route("/api/files/email/{id}", get(files::get_email))
-        .route("/api/files/attachments/{id}", get(files::get_attachment))
+        .route("/api/files/email/{id}", get(messages::get_email))
+        .route("/api/files/attachments/{id}", get(messages::get_attachment))
 }

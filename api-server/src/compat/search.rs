@@ -248,9 +248,6 @@ pub(super) fn blind_recipients(row: &MessageRow, digest: &Digest) -> Vec<Address
 #[cfg(test)]
 mod tests {
     use tempmail_model::id::new_id;
-    use tempmail_model::message::OwnerKind;
-    use tempmail_model::retention::RetentionClass;
-    use uuid::Uuid;
 
     use super::compared::tests::FOLDED;
     use super::*;
@@ -258,13 +255,6 @@ mod tests {
     fn message() -> (MessageRow, Digest) {
         let row = MessageRow {
             id: new_id("2026-11-21T10:00:00Z".parse().unwrap()),
-            seq: 1,
-            class: RetentionClass::FREE,
-            mail: Uuid::nil(),
-            owner_kind: OwnerKind::Mailbox,
-            owner: Uuid::nil(),
-            inbox: Uuid::nil(),
-            tenant: None,
             address: "kim@shop.example".into(),
             sender: "bounce@mailer.example".into(),
             from_text: "Shop <hello@shop.example>".into(),
@@ -272,8 +262,7 @@ mod tests {
             subject: "Your Order".into(),
             preview: "Thank you".into(),
             size: 100,
-            single_recipient: true,
-            is_read: false,
+            ..MessageRow::default()
         };
         let digest = Digest {
             to: vec![Address { name: "Team".into(), email: "team@shop.example".into() }],

@@ -1,4 +1,4 @@
-//! `POST /api/accounts`, `GET` and `DELETE /api/me`.
+//! `POST /api/accounts`, `POST /api/token`, `GET` and `DELETE /api/me`.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
@@ -6,14 +6,15 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
+use serde_json::json;
+use tempmail_model::address::MailboxAddress;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::Actor;
+use tempmail_store::{Actor, Mailbox};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::signed_in::SignedIn;
 use crate::auth::{MailboxCaller, ProToken};
-use crate::http::client::PublicCaller;
+use crate::http::client::{Client, PublicCaller};
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
 use crate::openapi::{Credential, Operation, Routes};
@@ -21,7 +22,7 @@ use crate::resources::mailbox::creation::{self, Creator};
 use crate::resources::mailbox::remove;
 use crate::state::AppState;
 
-/// The routes of `/api/accounts` and `/api/me`.
+/// The routes of `/api/accounts`, `/api/token` and `/api/me`.
 pub(super) fn routes() -> Routes<AppState> {
     Routes::new()
         .post(
@@ -36,6 +37,21 @@ pub(super) fn routes() -> Routes<AppState> {
                 .fails(&creation::ERRORS),
             create_account,
         )
+        .post(
+            "/api/token",
+            Operation::new("signIn", Credential::None, "Sign in to a mailbox")
+                .body(json!({
+                    "type": "object",
+                    "required": ["address", "password"],
+                    "properties": {
+                        "address": {"type": "string", "examples": ["hello@inbox.localhost"]},
+                        "password": {"type": "string", "examples": ["correct horse"]},
+                    },
+                }))
+                .json::<SignedIn>(200, "A new JWT, for 7 days.")
+                .fails(&[code::INVALID_CREDENTIALS, code::ACCOUNT_DISABLED]),
+            create_token,
+        )
         .get(
             "/api/me",
             Operation::new("getAccount", Credential::Mailbox, "Show the mailbox")
@@ -49,6 +65,14 @@ pub(super) fn routes() -> Routes<AppState> {
                 .fails(&[code::MANAGED_BY_KUBERNETES]),
             delete_account,
         )
+}
+
+/// The answer to creating a mailbox and to signing in.
+#[derive(Debug, Serialize, ToSchema)]
+struct SignedIn {
+    id: Uuid,
+    address: String,
+    token: String,
 }
 
 /// A mailbox account.
@@ -104,6 +128,49 @@ async fn create_account(
     let created = creation::create(&state, creator, body, now).await?;
     let token = state.auth.mailbox_tokens.issue(created.id, 0, now);
     Ok((StatusCode::CREATED, Json(SignedIn { id: created.id, address: created.address, token })))
+}
+
+/// Signs in to a mailbox.
+async fn create_token(
+    State(state): State<AppState>,
+    PublicCaller { client }: PublicCaller,
+    body: JsonObject,
+) -> Result<Json<SignedIn>, ApiError> {
+    let (mailbox, token) = sign_in(&state, client, body).await?;
+    Ok(Json(SignedIn { id: mailbox.id, address: mailbox.address, token }))
+}
+
+/// Signs in to the mailbox that `body` names, and returns it with a new JWT. An address without a mailbox fails like a
+/// wrong password, after the same time. The attempt is given back wherever the password is not compared: a store that is
+/// away makes nobody's password wrong.
+///
+/// # Errors
+/// [`ApiError::InvalidCredentials`], [`ApiError::AccountDisabled`]; the body is malformed; there were too many attempts;
+/// the store failed.
+async fn sign_in(
+    state: &AppState,
+    client: Client,
+    mut body: JsonObject,
+) -> Result<(Mailbox, String), ApiError> {
+    let address = body.text("address")?;
+    let password = body.text("password")?;
+    let address = MailboxAddress::parse(&address).ok();
+    let counted_as = address.as_ref().map_or("", MailboxAddress::as_str);
+    let attempt = state.limits.begin_sign_in(counted_as, client).await?;
+    let found = match &address {
+        Some(address) => state.store.find_mailbox_to_sign_in(address.local_part(), address.domain()).await?,
+        None => None,
+    };
+    let (mailbox, hash) = found.unzip();
+    let matches = state.passwords.verify(client.turn_key(None), password, hash, attempt).await?;
+    let Some(mailbox) = mailbox.filter(|_| matches) else { return Err(ApiError::InvalidCredentials) };
+    if mailbox.suspended {
+        return Err(ApiError::AccountDisabled);
+    }
+    let now = state.clock.now();
+    state.auth.last_used.record_mailbox(&mailbox, now);
+    let token = state.auth.mailbox_tokens.issue(mailbox.id, mailbox.password_epoch, now);
+    Ok((mailbox, token))
 }
 
 /// The caller's account.

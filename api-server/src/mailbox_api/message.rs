@@ -1,77 +1,84 @@
-//! `/api/messages`.
+//! `/api/messages`, and `GET /document/{id}`: the HTML of a message for a frame. The frame can't send the JWT, so its
+//! address is all that it needs.
 
-use axum::extract::State;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::{Extension, Json};
-use tempmail_store::StoredMessage;
+use jiff::Timestamp;
+use tempmail_model::document::DocumentReader;
+use tempmail_store::{StoreError, StoredMessage};
 use uuid::Uuid;
 
-use crate::auth::MailboxCaller;
-use crate::http::client::Client;
-use crate::http::error::{ApiError, MissingMessage, Surface, code};
-use crate::http::parameter::{AttachmentPath, BeforeMessage, PageNumber, PathId};
-use crate::message::{Extraction, FullMessage, INITIAL_CHUNK, MessageList};
-use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
-use crate::resources::mailbox;
+use crate::auth::{MailboxCaller, VerifiedMailboxToken};
+use crate::http::client::{Client, PublicCaller};
+use crate::http::error::{ApiError, MissingMessage, Surface};
+use crate::http::json_body::JsonObject;
+use crate::http::parameter::{BeforeMessage, PageNumber, PathId};
+use crate::message::{FullMessage, MessageList};
+use crate::openapi::{Credential, Operation, Routes};
+use crate::resources::document::{self, CreatedDocument, as_unknown, create_operation, open_operation};
+use crate::resources::message::{self, MessageReader, MessageRoutes, codes_route, find, of_message};
 use crate::state::AppState;
 
-/// The routes of `/api/messages`.
+impl MessageReader for MailboxCaller {
+    type Error = ApiError;
+    type Shown = FullMessage<'static>;
+
+    const SURFACE: Surface = Surface::Api;
+
+    async fn find(
+        &self,
+        state: &AppState,
+        id: Uuid,
+        now: Timestamp,
+        raw_len: i32,
+    ) -> Result<Option<StoredMessage>, StoreError> {
+        state.store.find_mailbox_message(self.mailbox.id, id, now, raw_len).await
+    }
+}
+
+/// The routes of the messages of a mailbox, and of their documents.
 pub(super) fn routes() -> Routes<AppState> {
-    let of_message = |id, summary| {
-        Operation::new(id, Credential::Mailbox, summary).parameter(email_id()).fails(&[
-            code::INVALID_REQUEST,
-            code::NOT_FOUND,
-            code::EMAIL_EXPIRED,
-        ])
-    };
-    Routes::new()
-        .get(
-            "/api/messages",
-            Operation::new("listMessages", Credential::Mailbox, "List the mailbox's messages")
-                .page()
-                .before()
-                .json::<MessageList>(200, "A page, newest first."),
-            list_messages,
-        )
-        .get(
-            "/api/messages/{id}",
-            of_message("getMessage", "Show a message").json::<FullMessage<'_>>(200, "The whole message."),
-            get_message,
-        )
-        .delete(
-            "/api/messages/{id}",
-            of_message("deleteMessage", "Delete a message").empty(204, "The message is deleted."),
-            delete_message,
-        )
-        .put(
-            "/api/messages/{id}/read",
-            of_message("markMessageRead", "Mark a message as read")
-                .empty(204, "The message is marked as read."),
-            mark_read,
-        )
-        .get(
-            "/api/messages/{id}/codes",
-            of_message("getMessageCodes", "Show the one-time codes and action links of a message")
-                .json::<Extraction>(200, "What was found; often nothing."),
-            get_codes,
-        )
-        .get(
-            "/api/messages/{id}/raw",
-            of_message("getRawMessage", "Download a message as it was received").binary(
-                200,
-                "message/rfc822",
-                "The original, with trace fields.",
-            ),
-            get_raw,
-        )
-        .get(
-            "/api/messages/{id}/attachments/{index}",
-            of_message("getMessageAttachment", "Download an attachment")
-                .parameter(attachment_index())
-                .binary(200, "*/*", "The attachment, decoded."),
-            get_attachment,
-        )
+    let operation = |id, summary| Operation::new(id, Credential::Mailbox, summary);
+    message::routes::<MailboxCaller>(MessageRoutes {
+        item: "/api/messages/{id}",
+        raw: "/api/messages/{id}/raw",
+        attachment: "/api/messages/{id}/attachments/{index}",
+        show: operation("getMessage", "Show a message"),
+        delete: operation("deleteMessage", "Delete a message"),
+        download: operation("getRawMessage", "Download a message as it was received"),
+        download_attachment: operation("getMessageAttachment", "Download an attachment"),
+    })
+    .merge(codes_route::<MailboxCaller>(
+        "/api/messages/{id}/codes",
+        operation("getMessageCodes", "Show the one-time codes and action links of a message"),
+    ))
+    .get(
+        "/api/messages",
+        operation("listMessages", "List the mailbox's messages")
+            .page()
+            .before()
+            .json::<MessageList>(200, "A page, newest first."),
+        list_messages,
+    )
+    .put(
+        "/api/messages/{id}/read",
+        of_message(operation("markMessageRead", "Mark a message as read"))
+            .empty(204, "The message is marked as read."),
+        mark_read,
+    )
+    .post(
+        "/api/messages/{id}/document",
+        create_operation(operation("createDocument", "Show the HTML of a message")),
+        create_document,
+    )
+    .get(
+        "/document/{id}",
+        open_operation(Operation::new("openDocument", Credential::None, "Open a document of a mailbox")),
+        open_document,
+    )
 }
 
 async fn list_messages(
@@ -81,31 +88,7 @@ async fn list_messages(
     PageNumber(page): PageNumber,
 ) -> Result<Json<MessageList>, ApiError> {
     let owner = mailbox.tenant.unwrap_or(mailbox.id);
-    mailbox::list_messages(&state, owner, mailbox.id, before, page).await
-}
-
-async fn get_message(
-    State(state): State<AppState>,
-    Extension(client): Extension<Client>,
-    caller: MailboxCaller,
-    PathId(id): PathId,
-) -> Result<Response, ApiError> {
-    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
-    state.messages.full_message(message, client, Surface::Api).await
-}
-
-async fn delete_message(
-    State(state): State<AppState>,
-    caller: MailboxCaller,
-    PathId(id): PathId,
-) -> Result<StatusCode, ApiError> {
-    let StoredMessage { row, .. } = find(&state, &caller, id, 0).await?;
-    if state.begin_deletion().delete_message(&row).await? {
-        Ok(StatusCode::NO_CONTENT)
-    } else {
-        // Another request deleted it first.
-        Err(MissingMessage::of(row.id, state.clock.now()).into())
-    }
+    message::list_of_mailbox(&state, owner, mailbox.id, before, page).await
 }
 
 async fn mark_read(
@@ -121,44 +104,31 @@ async fn mark_read(
     }
 }
 
-async fn get_codes(
+async fn create_document(
     State(state): State<AppState>,
     Extension(client): Extension<Client>,
     caller: MailboxCaller,
     PathId(id): PathId,
-) -> Result<Json<Extraction>, ApiError> {
-    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
-    state.messages.extraction(message, client).await
+    mut body: JsonObject,
+) -> Result<(StatusCode, Json<CreatedDocument>), ApiError> {
+    let remote = body.flag("remote")?;
+    let message = find(&state, &caller, id).await?;
+    let MailboxCaller { mailbox, expires_at } = caller;
+    let reader = DocumentReader::Mailbox { mailbox: mailbox.id, epoch: mailbox.password_epoch };
+    document::create(&state, "/document", message, client, (reader, Some(expires_at)), remote).await
 }
 
-async fn get_raw(
+async fn open_document(
     State(state): State<AppState>,
-    Extension(client): Extension<Client>,
-    caller: MailboxCaller,
-    PathId(id): PathId,
+    PublicCaller { client }: PublicCaller,
+    path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
-    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
-    state.messages.raw_message(message, client).await
-}
-
-async fn get_attachment(
-    State(state): State<AppState>,
-    Extension(client): Extension<Client>,
-    caller: MailboxCaller,
-    AttachmentPath { message: id, index }: AttachmentPath,
-) -> Result<Response, ApiError> {
-    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
-    state.messages.attachment(message, client, &index).await
-}
-
-/// The message of the mailbox with this id, with up to `raw_len` bytes of its raw data.
-pub(super) async fn find(
-    state: &AppState,
-    caller: &MailboxCaller,
-    id: Uuid,
-    raw_len: i32,
-) -> Result<StoredMessage, ApiError> {
-    let now = state.clock.now();
-    let found = state.store.find_mailbox_message(caller.mailbox.id, id, now, raw_len).await?;
-    found.ok_or_else(|| MissingMessage::of(id, now).into())
+    let (address, ticket) = document::open(&state, path)?;
+    let DocumentReader::Mailbox { mailbox, epoch } = ticket.reader else { return Err(ApiError::NotFound) };
+    let expires_at = ticket.expires_at;
+    let token = VerifiedMailboxToken { mailbox, epoch, expires_at };
+    let mailbox = state.auth.find_mailbox(client, token).await.map_err(as_unknown)?;
+    let caller = MailboxCaller { mailbox, expires_at };
+    let message = find(&state, &caller, ticket.message).await.map_err(as_unknown)?;
+    document::answer(&state, (address, ticket), message, client).await
 }

@@ -11,8 +11,7 @@ use tempmail_extract::shown_text;
 use tempmail_mime::{Address, Role, Structure, decode_header, header_fields, parse_addresses};
 use uuid::Uuid;
 
-use super::folded::folded;
-use super::texts::body;
+use super::texts::{body, folded};
 
 /// Bytes of the text that searches look at.
 pub(crate) const TEXT_MAX: usize = 64 << 10;

@@ -1,5 +1,6 @@
 //! The HTML of a message as a document that a browser may show: sanitized, with the images of the message itself, and
-//! remote ones where the reader asked for them. What it may load and run is decided by its header fields once more.
+//! remote ones where the reader asked for them. What it may load and run is decided by its header fields once more. Its
+//! address works once.
 
 mod images;
 mod kept;
@@ -8,10 +9,13 @@ mod links;
 mod sanitizer;
 mod style;
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
+use tempmail_bus::{FailureLimit, RateKey, SharedBus};
 use tempmail_mime::{Role, Structure};
 
 use super::texts::body;
@@ -74,5 +78,26 @@ impl Document {
             fields.insert(name, HeaderValue::from_static(value));
         }
         response
+    }
+}
+
+/// How long it is remembered that an address was used: longer than it works (60 s), since clocks differ.
+const REMEMBERED: Duration = Duration::from_secs(180);
+
+/// Addresses of documents that were used, in all processes; without Redis in this one.
+pub(crate) struct UsedDocuments {
+    bus: SharedBus,
+    limit: FailureLimit,
+}
+
+impl UsedDocuments {
+    pub(crate) fn new(bus: SharedBus) -> Self {
+        Self { bus, limit: FailureLimit::new("document", 1, REMEMBERED) }
+    }
+
+    /// Whether an address was not used before; from now on it is.
+    pub(crate) async fn record(&self, address: &str) -> bool {
+        let key = RateKey::from_parts(&[address.as_bytes()]);
+        self.bus.begin_attempt(&self.limit, key).await.is_ok()
     }
 }

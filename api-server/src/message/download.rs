@@ -1,4 +1,4 @@
-//! Raw data and attachments as downloads.
+//! Raw data and attachments as downloads, under the file name of their `Content-Disposition` (RFC 6266, RFC 8187).
 
 use axum::body::Body;
 use axum::http::header::{
@@ -11,7 +11,6 @@ use futures_util::stream;
 use tempmail_mime::{Attachment, TransferDecoder};
 
 use super::budget::RenderMemory;
-use super::disposition;
 use super::raw::{RawError, RawReader};
 
 /// A response that browsers save to a file and never render.
@@ -22,7 +21,7 @@ pub(super) fn download(body: Body, length: usize, content_type: &str, file_name:
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, content_type);
     headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    headers.insert(CONTENT_DISPOSITION, disposition::attachment(file_name));
+    headers.insert(CONTENT_DISPOSITION, disposition(file_name));
     headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
@@ -62,4 +61,47 @@ pub(super) fn decoding_body(reader: RawReader, attachment: &Attachment, memory: 
         Ok(Some((Bytes::from(decoded), Some((reader, position, body, decoder, memory)))))
     });
     Body::from_stream(chunks)
+}
+
+/// `attachment` with a file name: in plain ASCII for old clients, and in full where that differs.
+pub(crate) fn disposition(file_name: &str) -> HeaderValue {
+    // File names have no folders; some clients misread quotes and percent signs.
+    let plain: String = file_name
+        .chars()
+        .map(|c| match c {
+            '/' | '\\' | '"' | '%' | ':' => '_',
+            ' '..='~' => c,
+            _ => '_',
+        })
+        .collect();
+    let mut value = format!("attachment; filename=\"{plain}\"");
+    if plain != file_name {
+        value.push_str("; filename*=UTF-8''");
+        for byte in file_name.replace(['/', '\\'], "_").bytes() {
+            if byte.is_ascii_alphanumeric() || b"!#$&+-.^_`|~".contains(&byte) {
+                value.push(char::from(byte));
+            } else {
+                value.push_str(&format!("%{byte:02X}"));
+            }
+        }
+    }
+    HeaderValue::try_from(value).unwrap_or_else(|_| HeaderValue::from_static("attachment"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_file_names() {
+        assert_eq!(disposition("a b.txt"), "attachment; filename=\"a b.txt\"");
+        assert_eq!(
+            disposition("naïve.txt"),
+            "attachment; filename=\"na_ve.txt\"; filename*=UTF-8''na%C3%AFve.txt"
+        );
+        assert_eq!(
+            disposition("../\"x\r\n"),
+            "attachment; filename=\".._\u{5f}x__\"; filename*=UTF-8''.._%22x%0D%0A"
+        );
+    }
 }

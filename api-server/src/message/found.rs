@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AnyOfBuilder, Schema};
 
+use super::budget::PieceWriter;
 use super::extraction::Extraction;
 use super::full::{Email, EmailContent};
-use super::pieces::PieceWriter;
 use super::summary::EmailSummary;
 use super::texts::{MessageTexts, comparable};
 

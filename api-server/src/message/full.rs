@@ -6,12 +6,12 @@ use std::io;
 use serde::Serialize;
 use tempmail_mime::{Attachment, Structure, decode_header, header_fields, parse_addresses};
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::MessageRow;
+use tempmail_store::{MessageRow, Summary};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::budget::PieceWriter;
 use super::extraction::{CodeElement, Extraction, LinkElement};
-use super::pieces::PieceWriter;
 use super::texts::MessageTexts;
 use crate::http::error::Surface;
 
@@ -24,17 +24,15 @@ pub(super) struct EmailContent<'a> {
     from: &'a str,
     from_email: &'a str,
     to: Vec<String>,
-    subject: &'a str,
-    preview_text: &'a str,
+    #[serde(flatten)]
+    #[schema(inline)]
+    summary: Summary,
     /// The plain text, with line feeds; empty where the message has none.
     text_body: &'a str,
     /// As received: sanitize it before a browser shows it.
     html_body: &'a str,
     headers: Vec<HeaderField<'a>>,
     attachments: Vec<AttachmentElement<'a>>,
-    #[schema(minimum = 0)]
-    size: i32,
-    created_at: String,
     expires_at: String,
     /// The one-time codes that were found, best first.
     codes: &'a [CodeElement],
@@ -134,14 +132,11 @@ impl<'a> EmailContent<'a> {
             from: &row.from_text,
             from_email: &row.from_email,
             to: to.collect(),
-            subject: &row.subject,
-            preview_text: &row.preview,
+            summary: row.into(),
             text_body: &texts.text,
             html_body: &texts.html,
             headers,
             attachments: attachments.iter().map(attachment_element).collect(),
-            size: row.size,
-            created_at: timestamp(row.created_at()),
             expires_at: timestamp(row.expires_at()),
             codes: &found.codes,
             links: &found.links,
@@ -164,8 +159,6 @@ fn attachment_element(attachment: &Attachment) -> AttachmentElement<'_> {
 mod tests {
     use axum::body::to_bytes;
     use serde_json::{Value, json};
-    use tempmail_model::message::OwnerKind;
-    use tempmail_model::retention::RetentionClass;
     use tempmail_runtime::config::Http;
 
     use super::super::budget::{Reader, RenderBudget};
@@ -176,22 +169,9 @@ mod tests {
         let at = "2026-11-21T10:00:00.123Z".parse().unwrap();
         let row = MessageRow {
             id: tempmail_model::id::new_id(at),
-            seq: 1,
-            class: RetentionClass::FREE,
-            mail: Uuid::nil(),
-            owner_kind: OwnerKind::Mailbox,
-            owner: Uuid::nil(),
-            inbox: Uuid::nil(),
-            tenant: None,
-            address: "a@b.example".into(),
-            sender: "s@c.example".into(),
-            from_text: "S <s@c.example>".into(),
             from_email: "s@c.example".into(),
             subject: "x".into(),
-            preview: "hi".into(),
-            size: 10,
-            single_recipient: true,
-            is_read: false,
+            ..MessageRow::default()
         };
         let reader = Reader { client: client(), inbox: row.inbox };
         let memory = RenderBudget::new().acquire(reader, raw.len(), 1 << 20).await.unwrap();

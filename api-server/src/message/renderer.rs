@@ -18,14 +18,13 @@ use tempmail_model::clock::Clock;
 use tempmail_store::{MessageRow, RawHead, Store, StoredMessage};
 use uuid::Uuid;
 
-use super::budget::{Reader, RenderBudget, RenderMemory, SMALL_MESSAGE};
+use super::budget::{PieceWriter, Pieces, Reader, RenderBudget, RenderMemory, SMALL_MESSAGE};
 use super::digest::{Digest, DigestCache};
 use super::document::{Document, HTML_MAX};
 use super::download::{decode, decoding_body, download};
 use super::extraction::Extraction;
 use super::found::{self, WantedEmail};
 use super::full;
-use super::pieces::{PieceWriter, Pieces};
 use super::raw::{RawError, RawReader};
 use super::texts::MessageTexts;
 use crate::http::client::{Client, Party};

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 use tempmail_model::webhook::EMAIL_RECEIVED;
+use tempmail_store::Summary;
+use utoipa::PartialSchema as _;
 
 /// Names and descriptions of the header fields of each request.
 const HEADERS: [(&str, &str); 6] = [
@@ -53,16 +55,23 @@ pub(super) fn schemas() -> [(&'static str, Value); 2] {
         "created_at": text("When the mail was stored."),
         "data": {"$ref": "#/components/schemas/ReceivedEmail"},
     }});
-    let email = json!({"type": "object", "description": "The mail that an event reports.", "properties": {
+    let mut email = json!({"type": "object", "description": "The mail that an event reports.", "properties": {
         "email_id": uuid("Id of the message."),
         "account_id": uuid("Id of the mailbox."),
         "address": text("The exact recipient, with its tag."),
         "from": text("The From header, decoded."),
         "sender": text("The envelope's reverse-path; empty for bounces."),
-        "subject": {"type": "string"},
-        "preview_text": {"type": "string"},
         "size": {"type": "integer", "minimum": 0, "description": "In bytes."},
         "created_at": text("When the mail was stored."),
     }});
+    // The other fields are those of every summary.
+    let summary = json!(Summary::schema());
+    if let (Some(fields), Some(common)) =
+        (email["properties"].as_object_mut(), summary["properties"].as_object())
+    {
+        for (name, schema) in common {
+            fields.entry(name).or_insert_with(|| schema.clone());
+        }
+    }
     [("EmailReceived", event), ("ReceivedEmail", email)]
 }

@@ -296,9 +296,22 @@ fn add_fields(object: &mut Value, part: &Value) {
     }
 }
 
+/// Makes one object of an `allOf` whose parts have no name: of a struct with the fields of another one.
+fn join_inline(schema: &mut Value) {
+    let is_inline = |part: &Value| part["properties"].is_object();
+    if !schema["allOf"].as_array().is_some_and(|parts| parts.iter().all(is_inline)) {
+        return;
+    }
+    let parts = schema.as_object_mut().and_then(|object| object.remove("allOf"));
+    for part in parts.iter().flat_map(list) {
+        add_fields(schema, part);
+    }
+}
+
 /// Completes a schema of an answer: every field is required (one without a value is `null`), and a text
 /// field that is named for a time has the format `date-time`.
 fn complete(schema: &mut Value) {
+    join_inline(schema);
     let Some(object) = schema.as_object_mut() else { return };
     if let Some(fields) = object.get_mut("properties").and_then(Value::as_object_mut) {
         for (name, field) in fields.iter_mut() {

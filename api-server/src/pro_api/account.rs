@@ -20,6 +20,7 @@ use crate::message::MessageList;
 use crate::openapi::{Credential, Operation, Routes, path_id};
 use crate::resources::mailbox;
 use crate::resources::mailbox::creation::{self, Creator};
+use crate::resources::message;
 use crate::state::AppState;
 
 /// The routes of `/pro/api/accounts`.
@@ -187,7 +188,7 @@ async fn list_messages(
     if !mailbox.serves {
         return Err(ApiError::NotFound);
     }
-    mailbox::list_messages(&state, caller.tenant, mailbox.id, before, page).await
+    message::list_of_mailbox(&state, caller.tenant, mailbox.id, before, page).await
 }
 
 /// The tenant's mailbox with this id. Mailboxes of other owners are not found.

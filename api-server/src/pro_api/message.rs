@@ -1,99 +1,113 @@
-//! `/pro/api/messages`: everything that a tenant owns, newest first, and as it arrives. Contents are shown of its
-//! mailboxes' messages only; those of an address without a mailbox are read over `/v1`.
+//! `/pro/api/messages`: everything that a tenant owns, newest first, and as it arrives; `/pro/api/document/{id}`: the HTML
+//! of a message for a frame, which sends the cookie of its page. Contents are shown of its mailboxes' messages only; those
+//! of an address without a mailbox are read over `/v1`.
 
-use axum::extract::State;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use axum::{Extension, Json};
-use tempmail_store::StoredMessage;
+use jiff::Timestamp;
+use tempmail_model::document::DocumentReader;
+use tempmail_store::{MessageRow, StoreError, StoredMessage};
 use uuid::Uuid;
 
 use crate::auth::ProCaller;
 use crate::http::client::Client;
 use crate::http::connection::EndsWithInput;
-use crate::http::error::{ApiError, MissingMessage, Surface, code};
-use crate::http::parameter::{AttachmentPath, BeforeMessage, PageNumber, PathId};
-use crate::message::{FullMessage, INITIAL_CHUNK, OwnedMessageList};
-use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
+use crate::http::error::{ApiError, MissingMessage, Surface};
+use crate::http::json_body::JsonObject;
+use crate::http::parameter::{BeforeMessage, PageNumber, PathId};
+use crate::message::{FullMessage, OwnedMessageList};
+use crate::openapi::{Credential, Operation, Routes};
+use crate::realtime::scope::Scope;
 use crate::realtime::sse::{self, StreamQuery};
-use crate::realtime::subscription::Scope;
-use crate::resources::owned_mail;
+use crate::resources::document::{self, CreatedDocument, as_unknown, create_operation, open_operation};
+use crate::resources::message::{self, MessageReader, MessageRoutes, find};
 use crate::state::AppState;
 
-/// The routes of `/pro/api/messages`.
+impl MessageReader for ProCaller {
+    type Error = ApiError;
+    type Shown = FullMessage<'static>;
+
+    const SURFACE: Surface = Surface::Api;
+
+    async fn find(
+        &self,
+        state: &AppState,
+        id: Uuid,
+        now: Timestamp,
+        raw_len: i32,
+    ) -> Result<Option<StoredMessage>, StoreError> {
+        state.store.find_tenant_mailbox_message(self.tenant, id, now, raw_len).await
+    }
+
+    /// What the tenant owns without reading it here can be deleted, too.
+    async fn find_deletable(
+        &self,
+        state: &AppState,
+        id: Uuid,
+        now: Timestamp,
+    ) -> Result<Option<MessageRow>, StoreError> {
+        state.store.find_owned_message(self.tenant, id, now).await
+    }
+}
+
+/// The routes of what a tenant owns, and of its documents.
 pub(super) fn routes() -> Routes<AppState> {
-    let of_message = |id, summary| {
-        Operation::new(id, Credential::Pro, summary).parameter(email_id()).fails(&[
-            code::INVALID_REQUEST,
-            code::NOT_FOUND,
-            code::EMAIL_EXPIRED,
-        ])
-    };
-    Routes::new()
-        .get(
-            "/pro/api/messages",
-            Operation::new(
-                "listOwnedMessages",
-                Credential::Pro,
-                "List the messages of everything the tenant owns",
-            )
+    let operation = |id, summary| Operation::new(id, Credential::Pro, summary);
+    message::routes::<ProCaller>(MessageRoutes {
+        item: "/pro/api/messages/{id}",
+        raw: "/pro/api/messages/{id}/source",
+        attachment: "/pro/api/messages/{id}/attachments/{index}",
+        show: operation("getOwnedMessage", "Show a message of a mailbox of the tenant"),
+        delete: operation("deleteOwnedMessage", "Delete a message that the tenant owns"),
+        download: operation(
+            "getOwnedMessageSource",
+            "Download a message of a mailbox of the tenant as it was received",
+        ),
+        download_attachment: operation(
+            "getOwnedMessageAttachment",
+            "Download an attachment of a message of a mailbox of the tenant",
+        ),
+    })
+    .get(
+        "/pro/api/messages",
+        operation("listOwnedMessages", "List the messages of everything the tenant owns")
             .description("Of its mailboxes, and of every address under its verified custom domains.")
             .page()
             .before()
             .json::<OwnedMessageList>(200, "A page, newest first."),
-            list_messages,
-        )
-        .delete(
-            "/pro/api/messages",
-            Operation::new(
-                "deleteOwnedMessages",
-                Credential::Pro,
-                "Delete the messages of everything the tenant owns",
-            )
+        list_messages,
+    )
+    .delete(
+        "/pro/api/messages",
+        operation("deleteOwnedMessages", "Delete the messages of everything the tenant owns")
             .description("Inbox by inbox; after 503 `unavailable` some are left: send the request again.")
             .empty(204, "Every message that was there is deleted."),
-            delete_messages,
-        )
-        .get(
-            "/pro/api/messages/events",
-            sse::described(Operation::new(
-                "streamOwnedMessages",
-                Credential::Pro,
-                "Stream the mail to everything the tenant owns",
-            )),
-            stream_messages,
-        )
-        .get(
-            "/pro/api/messages/{id}",
-            of_message("getOwnedMessage", "Show a message of a mailbox of the tenant")
-                .json::<FullMessage<'_>>(200, "The whole message."),
-            get_message,
-        )
-        .delete(
-            "/pro/api/messages/{id}",
-            of_message("deleteOwnedMessage", "Delete a message that the tenant owns")
-                .empty(204, "The message is deleted."),
-            delete_message,
-        )
-        .get(
-            "/pro/api/messages/{id}/source",
-            of_message(
-                "getOwnedMessageSource",
-                "Download a message of a mailbox of the tenant as it was received",
-            )
-            .binary(200, "message/rfc822", "The original, with trace fields."),
-            get_source,
-        )
-        .get(
-            "/pro/api/messages/{id}/attachments/{index}",
-            of_message(
-                "getOwnedMessageAttachment",
-                "Download an attachment of a message of a mailbox of the tenant",
-            )
-            .parameter(attachment_index())
-            .binary(200, "*/*", "The attachment, decoded."),
-            get_attachment,
-        )
+        delete_messages,
+    )
+    .get(
+        "/pro/api/messages/events",
+        sse::described(operation("streamOwnedMessages", "Stream the mail to everything the tenant owns")),
+        stream_messages,
+    )
+    .post(
+        "/pro/api/messages/{id}/document",
+        create_operation(operation(
+            "createOwnedDocument",
+            "Show the HTML of a message of a mailbox of the tenant",
+        )),
+        create_document,
+    )
+    .get(
+        "/pro/api/document/{id}",
+        open_operation(operation(
+            "openOwnedDocument",
+            "Open a document with the session or token that it was made with",
+        )),
+        open_document,
+    )
 }
 
 async fn list_messages(
@@ -112,11 +126,11 @@ async fn list_messages(
     };
     let _turn = state.gates.long_reads.turn_for_page(caller.tenant, page).await?;
     let rows = state.store.list_tenant_messages(caller.tenant, position, page, now).await?;
-    Ok(Json(OwnedMessageList::new(rows, page)))
+    Ok(Json(OwnedMessageList::new(&rows, page)))
 }
 
 async fn delete_messages(State(state): State<AppState>, caller: ProCaller) -> Result<StatusCode, ApiError> {
-    owned_mail::clear(&state, caller.tenant).await?;
+    message::delete_all_owned(&state, caller.tenant).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -131,55 +145,33 @@ async fn stream_messages(
     sse::open(&state, caller.into(), Scope::Owned, since).await
 }
 
-async fn get_message(
+async fn create_document(
     State(state): State<AppState>,
     Extension(client): Extension<Client>,
     caller: ProCaller,
     PathId(id): PathId,
-) -> Result<Response, ApiError> {
-    let message = find(&state, caller, id).await?;
-    state.messages.full_message(message, client, Surface::Api).await
+    mut body: JsonObject,
+) -> Result<(StatusCode, Json<CreatedDocument>), ApiError> {
+    let remote = body.flag("remote")?;
+    let message = find(&state, &caller, id).await?;
+    let session = caller.session.map(|session| session.id);
+    let reader = DocumentReader::Token { token: caller.token, session };
+    document::create(&state, "/pro/api/document", message, client, (reader, caller.expires_at), remote).await
 }
 
-async fn delete_message(
+async fn open_document(
     State(state): State<AppState>,
+    Extension(client): Extension<Client>,
     caller: ProCaller,
-    PathId(id): PathId,
-) -> Result<StatusCode, ApiError> {
-    let now = state.clock.now();
-    let missing = || MissingMessage::of(id, now);
-    let row = state.store.find_owned_message(caller.tenant, id, now).await?.ok_or_else(missing)?;
-    if state.begin_deletion().delete_message(&row).await? {
-        Ok(StatusCode::NO_CONTENT)
-    } else {
-        // Another request deleted it first.
-        Err(missing().into())
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, ApiError> {
+    let (address, ticket) = document::open(&state, path)?;
+    let DocumentReader::Token { token, session } = ticket.reader else { return Err(ApiError::NotFound) };
+    // What a session made is for that session alone.
+    let is_of_session = session.is_none_or(|made| caller.session.is_some_and(|session| session.id == made));
+    if token != caller.token || !is_of_session {
+        return Err(ApiError::NotFound);
     }
-}
-
-async fn get_source(
-    State(state): State<AppState>,
-    Extension(client): Extension<Client>,
-    caller: ProCaller,
-    PathId(id): PathId,
-) -> Result<Response, ApiError> {
-    let message = find(&state, caller, id).await?;
-    state.messages.raw_message(message, client).await
-}
-
-async fn get_attachment(
-    State(state): State<AppState>,
-    Extension(client): Extension<Client>,
-    caller: ProCaller,
-    AttachmentPath { message: id, index }: AttachmentPath,
-) -> Result<Response, ApiError> {
-    let message = find(&state, caller, id).await?;
-    state.messages.attachment(message, client, &index).await
-}
-
-/// The message with this id, if a mailbox of the tenant has it, with the beginning of its raw data.
-pub(super) async fn find(state: &AppState, caller: ProCaller, id: Uuid) -> Result<StoredMessage, ApiError> {
-    let now = state.clock.now();
-    let found = state.store.find_tenant_mailbox_message(caller.tenant, id, now, INITIAL_CHUNK).await?;
-    found.ok_or_else(|| MissingMessage::of(id, now).into())
+    let message = find(&state, &caller, ticket.message).await.map_err(as_unknown)?;
+    document::answer(&state, (address, ticket), message, client).await
 }

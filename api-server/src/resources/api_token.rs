@@ -1,7 +1,6 @@
 //! API tokens of a tenant: list, create, revoke.
 
 mod kinds;
-mod record;
 
 use std::collections::BTreeSet;
 
@@ -9,12 +8,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use jiff::SignedDuration;
+use serde::Serialize;
 use serde_json::Value;
 use tempmail_model::id::new_id;
 use tempmail_model::surface::DropInSurface;
 use tempmail_model::timestamp::timestamp;
 use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TokenKind, is_token_name};
-use tempmail_store::{ChangeError, CreateOutcome, NewToken};
+use tempmail_store::{ChangeError, CreateOutcome, ListedToken, NewToken};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::http::error::{ApiError, code};
@@ -22,9 +23,8 @@ use crate::http::json_body::{BodyError, JsonObject};
 use crate::http::parameter::{PageNumber, PathId};
 use crate::openapi::{Operation, Routes, path_id};
 use crate::state::AppState;
+
 pub(crate) use kinds::{TokenManager, name_schema};
-use record::TokenList;
-pub(crate) use record::{CreatedToken, TokenRecord};
 
 /// The paths of a surface's token routes, and what is its own in their descriptions.
 pub(crate) struct TokenRoutes {
@@ -192,4 +192,58 @@ pub(crate) fn whole_number(value: &Value) -> Option<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "what is cut off is beyond all bounds")]
     let whole = || value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64);
     value.as_i64().or_else(whole)
+}
+
+/// An API token, without its secret.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TokenRecord {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    /// `pro` or `live`.
+    pub(crate) kind: String,
+    /// The last four characters of the token.
+    pub(crate) hint: String,
+    pub(crate) created_at: String,
+    pub(crate) last_used_at: Option<String>,
+    pub(crate) expires_at: Option<String>,
+    pub(crate) revoked_at: Option<String>,
+    /// The drop-in surfaces that it is for, and for nothing else; empty for other tokens.
+    pub(crate) surfaces: Vec<String>,
+}
+
+/// A page of tokens, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct TokenList {
+    tokens: Vec<TokenRecord>,
+}
+
+/// A new token.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CreatedToken {
+    #[serde(flatten)]
+    pub(crate) record: TokenRecord,
+    /// The token. This is the only time that it is shown.
+    pub(crate) token: String,
+}
+
+impl From<ListedToken> for TokenRecord {
+    fn from(token: ListedToken) -> Self {
+        Self {
+            id: token.id,
+            name: token.name,
+            kind: token.kind,
+            hint: token.hint,
+            created_at: timestamp(token.created_at),
+            last_used_at: token.last_used_at.map(timestamp),
+            expires_at: token.expires_at.map(timestamp),
+            revoked_at: token.revoked_at.map(timestamp),
+            surfaces: token.surfaces,
+        }
+    }
+}
+
+impl TokenList {
+    pub(super) fn new(tokens: Vec<ListedToken>) -> Self {
+        Self { tokens: tokens.into_iter().map(Into::into).collect() }
+    }
 }

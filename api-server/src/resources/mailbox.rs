@@ -1,8 +1,6 @@
 //! Mailboxes, as `/api` and `/pro/api` list and change them.
 
 pub(crate) mod creation;
-mod messages;
-pub(crate) mod sign_in;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -12,8 +10,6 @@ use uuid::Uuid;
 
 use crate::http::error::ApiError;
 use crate::state::AppState;
-
-pub(crate) use messages::list_messages;
 
 /// The schema of a new password, with the default lengths.
 pub(crate) fn password_schema() -> Value {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tempmail_model::timestamp::timestamp;
 use tempmail_model::webhook::EMAIL_RECEIVED;
-use tempmail_store::PendingEvent;
+use tempmail_store::{PendingEvent, Summary};
 use uuid::Uuid;
 
 #[derive(Serialize)]
@@ -22,10 +22,8 @@ struct EmailReceived<'a> {
     address: &'a str,
     from: &'a str,
     sender: &'a str,
-    subject: &'a str,
-    preview_text: &'a str,
-    size: i32,
-    created_at: String,
+    #[serde(flatten)]
+    summary: Summary,
 }
 
 /// The public id of an event.
@@ -36,21 +34,17 @@ pub(super) fn event_id(event: &PendingEvent) -> String {
 /// The body of the requests for an event.
 pub(super) fn body(event: &PendingEvent) -> Vec<u8> {
     let message = &event.message;
-    let created_at = timestamp(message.created_at());
     let payload = Payload {
         id: event_id(event),
         kind: EMAIL_RECEIVED,
-        created_at: created_at.clone(),
+        created_at: timestamp(message.created_at()),
         data: EmailReceived {
             email_id: message.id,
             account_id: message.owner,
             address: &message.address,
             from: &message.from_text,
             sender: &message.sender,
-            subject: &message.subject,
-            preview_text: &message.preview,
-            size: message.size,
-            created_at,
+            summary: message.into(),
         },
     };
     serde_json::to_vec(&payload).expect("texts and numbers serialize to JSON")

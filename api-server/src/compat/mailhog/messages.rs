@@ -115,7 +115,7 @@ pub(super) async fn download_part(
     let pieces = mail.state().messages.pieces(message, mail.client(), write).await?;
     let (content_type, name) = described.await.map_err(|_not_sent| ApiError::Internal)?;
     let mut response = mail_content(pieces.into_response(&content_type));
-    response.headers_mut().insert(CONTENT_DISPOSITION, disposition::attachment(&name));
+    response.headers_mut().insert(CONTENT_DISPOSITION, disposition(&name));
     Ok(response)
 }
 

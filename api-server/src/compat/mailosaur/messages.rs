@@ -1,4 +1,4 @@
-//! `/api/messages`: search, list, read and delete.
+//! `/api/messages`: search, list, read and delete. `/api/files`: raw messages and attachments.
 
 use axum::Json;
 use axum::extract::State;
@@ -184,5 +184,31 @@ fn criterion(criteria: &mut JsonObject, name: &'static str) -> Result<Option<Wor
         Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
         Some(Value::String(text)) => Word::parse(text.trim()).map(Some),
         Some(_) => Err(ApiError::InvalidRequest(format!("`{name}` must be a string.").into())),
+    }
+}
+
+/// The message as it was received.
+pub(super) async fn get_email(
+    State(state): State<AppState>,
+    caller: Caller,
+    Segments(id, _): Segments<Mailosaur, String>,
+) -> Result<Response, Error> {
+    let mail = TenantMail::of(state, &caller);
+    let message = mail.find(&id).await?;
+    Ok(mail.state().messages.raw_message(message, mail.client()).await?)
+}
+
+/// An attachment, decoded. Its id is that of the message and its index.
+pub(super) async fn get_attachment(
+    State(state): State<AppState>,
+    caller: Caller,
+    Segments(id, _): Segments<Mailosaur, String>,
+) -> Result<Response, Error> {
+    let (message, index) = id.rsplit_once('-').ok_or(ApiError::NotFound)?;
+    let mail = TenantMail::of(state, &caller);
+    let message = mail.find(message).await?;
+    match mail.state().messages.attachment(message, mail.client(), index).await {
+        Err(ApiError::InvalidRequest(_)) => Err(ApiError::NotFound.into()),
+        found => Ok(found?),
     }
 }

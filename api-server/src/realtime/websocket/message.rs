@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use tempmail_model::timestamp::timestamp;
-use tempmail_store::MessageRow;
+use tempmail_store::{MessageRow, Summary};
 use tokio_tungstenite::tungstenite::Message;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::rejection::SocketRejection;
+use super::close::SocketRejection;
 
 /// Announces that every message stored from now on is pushed.
 const AUTH_OK: &str = r#"{"type":"auth_ok"}"#;
@@ -23,11 +22,9 @@ pub(super) struct PushedEmail<'a> {
     id: Uuid,
     sender: &'a str,
     from: &'a str,
-    subject: &'a str,
-    preview_text: &'a str,
-    #[schema(minimum = 0)]
-    size: i32,
-    created_at: String,
+    #[serde(flatten)]
+    #[schema(inline)]
+    summary: Summary,
     account_id: Uuid,
     address: &'a str,
 }
@@ -63,10 +60,7 @@ pub(super) fn new_email(account_id: Uuid, row: &MessageRow) -> Message {
         id: row.id,
         sender: &row.sender,
         from: &row.from_text,
-        subject: &row.subject,
-        preview_text: &row.preview,
-        size: row.size,
-        created_at: timestamp(row.created_at()),
+        summary: row.into(),
         account_id,
         address: &row.address,
     };
