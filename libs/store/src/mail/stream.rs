@@ -119,9 +119,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn list_generations(&self) -> Result<Vec<Generation>, StoreError> {
-        let from_row = |row: &PgRow| {
-            Ok(Generation { id: row.try_get("id")?, base: row.try_get("base")? })
-        };
+        let from_row = |row: &PgRow| Ok(Generation { id: row.try_get("id")?, base: row.try_get("base")? });
         self.fetch_all(sqlx::query(LIST_GENERATIONS), from_row).await
     }
 }
