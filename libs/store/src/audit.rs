@@ -56,18 +56,12 @@ impl AuditEntry {
 
 impl Store {
     /// Records that a Pro session of a token began.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn record_session(&self, token: Uuid, tenant: Uuid) -> Result<(), StoreError> {
         let statement = "/* record_session */ SELECT record_audit('created', 'session', $1::text, $2)";
         self.execute(sqlx::query(statement).bind(token).bind(tenant)).await
     }
 
     /// The last `limit` entries since a time, of all tenants or of one; oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_audit(
         &self,
         tenant: Option<Uuid>,
@@ -87,9 +81,6 @@ impl Store {
     }
 
     /// Up to `limit` entries that are not in the log yet, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_unlogged_audit(&self, limit: i64) -> Result<Vec<AuditEntry>, StoreError> {
         let statement = sqlx::query(concat!(
             "/* list_unlogged_audit */ SELECT ",
@@ -110,9 +101,6 @@ impl Store {
     }
 
     /// Drops the partitions of months that ended more than 400 days ago; none where another transaction uses one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn drop_audit_partitions(&self) -> Result<(), StoreError> {
         let statement = sqlx::query("/* drop_audit_partitions */ SELECT drop_audit_partitions()");
         self.execute_unless_locked(statement).await.map(drop)

@@ -53,7 +53,7 @@ pub enum StoreError {
         table: &'static str,
         /// The wrong column.
         column: &'static str,
-        /// Its id.
+        /// The id of the row.
         id: Uuid,
     },
     /// An SQL function answered a word that this version does not know.

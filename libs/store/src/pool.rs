@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
+use jiff::{SignedDuration, Timestamp};
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
 use sqlx::query::Query;
 use sqlx::{Connection as _, Either, Execute as _, Executor as _, PgConnection, PgPool, Postgres};
 use tokio::time::Instant;
 
-use crate::acting_connection::ActingConnection;
-use crate::actor::Actor;
+use crate::actor::{ActingConnection, Actor};
 use crate::connections::Connections;
 use crate::error::StoreError;
 use crate::pooled_connection::{PooledConnection, answered};
@@ -197,4 +197,22 @@ async fn run_over(
         }
     }
     Ok((affected, rows))
+}
+
+impl Store {
+    /// How far the clock of Postgres is ahead of `local`, the clock of this machine, and the duration of the round
+    /// trip. The offset is exact to half of the round trip.
+    pub async fn clock_offset(
+        &self,
+        local: impl Fn() -> Timestamp + Send,
+    ) -> Result<(SignedDuration, SignedDuration), StoreError> {
+        let mut connection = self.acquire().await?;
+        let sent_at = local();
+        let asked = sqlx::query_scalar("/* clock_offset */ SELECT clock_timestamp()");
+        let answer = answered(connection.deadline(), asked.fetch_one(&mut *connection)).await;
+        let server_time: jiff_sqlx::Timestamp = answer.inspect_err(|_| connection.close_on_drop())?;
+        let round_trip = local().duration_since(sent_at);
+        let middle = sent_at + round_trip / 2;
+        Ok((server_time.to_jiff().duration_since(middle), round_trip))
+    }
 }

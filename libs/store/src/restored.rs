@@ -48,9 +48,6 @@ impl AcceptedToken {
 impl Store {
     /// Begins a generation of the stream, and ends every Pro session that began before `now` and every minted token. Returns the position of
     /// the stream. Needs the login of the schema's owner.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn database_restored(&self, now: Timestamp) -> Result<i64, StoreError> {
         let statement =
             sqlx::query("/* database_restored */ SELECT database_restored($1)").bind(now.to_sqlx());
@@ -59,9 +56,6 @@ impl Store {
 
     /// Gives every mailbox a password epoch that it never had, so that every JWT ends; returns how many there are. Some
     /// at a time, so that mail does not wait; to be repeated where it fails.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn renew_password_epochs(&self, now: Timestamp) -> Result<u64, StoreError> {
         let (mut after, mut renewed) = (Uuid::nil(), 0);
         loop {
@@ -78,9 +72,6 @@ impl Store {
     }
 
     /// Every token that is accepted at `now`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_accepted_tokens(&self, now: Timestamp) -> Result<Vec<AcceptedToken>, StoreError> {
         self.fetch_all(sqlx::query(LIST_ACCEPTED_TOKENS).bind(now.to_sqlx()), AcceptedToken::from_row).await
     }

@@ -1,4 +1,4 @@
-//! Columns of rows as values of ours.
+//! Columns of rows as values of ours, and pages of lists.
 
 use jiff::Timestamp;
 use sqlx::postgres::PgRow;
@@ -22,4 +22,11 @@ where
     T: for<'r> sqlx::Decode<'r, Postgres> + sqlx::Type<Postgres>,
 {
     Ok(row.try_get(0)?)
+}
+
+/// How many rows come before a page of `size` rows; pages count from 1. `tempmail token` reads all of them, so where lists
+/// of the HTTP interface end is not decided here.
+pub(crate) fn rows_before(page: i64, size: i64) -> i64 {
+    // No list has this many pages.
+    page.clamp(1, 1 << 32).saturating_sub(1).saturating_mul(size)
 }

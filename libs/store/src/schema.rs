@@ -2,11 +2,8 @@
 //! what with them.
 
 pub(crate) mod definition;
-pub(crate) mod error;
 mod grant;
 pub(crate) mod group_role;
 pub(crate) mod migration;
 mod object;
-pub(crate) mod report;
 mod rights;
-mod rights_check;

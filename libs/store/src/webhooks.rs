@@ -3,5 +3,4 @@
 pub(crate) mod delivery;
 pub(crate) mod event;
 pub(crate) mod lease;
-pub(crate) mod secret;
 pub(crate) mod webhook;

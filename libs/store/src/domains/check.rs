@@ -18,7 +18,7 @@ use crate::row::{optional_time, time};
 /// A custom domain to check.
 #[derive(Debug, Clone)]
 pub struct DomainToCheck {
-    /// Its id.
+    /// The id of its row.
     pub id: Uuid,
     /// Its name, as A-labels.
     pub name: String,
@@ -46,7 +46,7 @@ pub struct DomainsToCheck {
 /// A custom domain of another tenant that serves the same name.
 #[derive(Debug, Clone)]
 pub struct Incumbent {
-    /// Its id.
+    /// The id of its row.
     pub id: Uuid,
     /// Expected value of its TXT record.
     pub token: String,
@@ -234,9 +234,6 @@ impl Store {
     }
 
     /// A custom domain; `None` where it is removed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_domain_to_check(&self, id: Uuid) -> Result<Option<DomainToCheck>, StoreError> {
         self.fetch_optional(
             sqlx::query(concat!(
@@ -253,9 +250,6 @@ impl Store {
     /// Claims up to `limit` custom domains whose check is due: of each tenant in turn, those longest due. A tenant has
     /// five claimed at most, so that others do not wait for its name servers. No other process claims them for `lease`,
     /// or until the check is recorded.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn claim_due_domains(
         &self,
         limit: usize,
@@ -275,9 +269,6 @@ impl Store {
 
     /// How many custom domains are due for a check, and how many are pending; a pending one is checked every
     /// `interval`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn count_domains_to_check(
         &self,
         interval: SignedDuration,
@@ -298,9 +289,6 @@ impl Store {
 
     /// Records a check of a custom domain that still has the status `status`; else does nothing. `None` as
     /// `next_check_at` changes neither that time nor the claim of the process that checks the domain.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn record_domain_check(
         &self,
         id: Uuid,
@@ -323,9 +311,6 @@ impl Store {
 
     /// Fails a custom domain that still has the status `status`: it no longer serves, and is checked only on
     /// request. Its mail stays, and can't be read.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn fail_custom_domain(
         &self,
         id: Uuid,

@@ -10,14 +10,13 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::managed_by::{ChangeError, ManagedBy};
-use crate::page::rows_before;
 use crate::pool::Store;
-use crate::row::{optional_time, time};
+use crate::row::{optional_time, rows_before, time};
 
 /// A custom domain of a tenant.
 #[derive(Debug, Clone)]
 pub struct CustomDomain {
-    /// Its id.
+    /// UUIDv7: it tells when the row was created.
     pub id: Uuid,
     /// Its tenant.
     pub tenant: Uuid,
@@ -52,7 +51,7 @@ pub struct CustomDomain {
 /// A custom domain to create.
 #[derive(Debug, Clone, Copy)]
 pub struct NewCustomDomain<'a> {
-    /// Its id.
+    /// A new UUIDv7, which the caller makes.
     pub id: Uuid,
     /// Its tenant.
     pub tenant: Uuid,
@@ -110,8 +109,8 @@ impl CustomDomain {
             failure_reason: failure_reason.map(|word| reason(word, id)).transpose()?,
             txt_ok: row.try_get("txt_ok")?,
             mx_ok: row.try_get("mx_ok")?,
-            txt: super::finding::txt(row, id)?,
-            mx: super::finding::mx(row, id)?,
+            txt: super::txt_finding(row, id)?,
+            mx: super::mx_finding(row, id)?,
             created_at: time(row, "created_at")?,
             deadline: time(row, "deadline")?,
             verified_at: optional_time(row, "verified_at")?,
@@ -185,9 +184,6 @@ impl Store {
     }
 
     /// A page (from 1, 1,000 domains) of a tenant's custom domains, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_custom_domains(
         &self,
         tenant: Uuid,
@@ -208,9 +204,6 @@ impl Store {
     }
 
     /// A custom domain of a tenant.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_custom_domain(
         &self,
         tenant: Uuid,
@@ -255,9 +248,6 @@ impl Store {
 
     /// Deletes the rows of removed custom domains whose mailboxes and mail are deleted (which needs the row until
     /// then). Returns how many.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete_removed_domains(&self) -> Result<u64, StoreError> {
         self.affected_rows(sqlx::query(
             "/* delete_removed_domains */

@@ -1,4 +1,4 @@
-//! System domains as the administrator of an installation adds, changes and removes them.
+//! Domains of the installation, which are system domains, and domains that serve, of whomever.
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
@@ -10,12 +10,12 @@ use uuid::Uuid;
 use crate::error::StoreError;
 use crate::managed_by::ManagedBy;
 use crate::pool::Store;
-use crate::row::time;
+use crate::row::{first_column, time};
 
 /// A system domain that serves, with the number of its mailboxes.
 #[derive(Debug, Clone)]
 pub struct SystemDomainUsage {
-    /// Its id.
+    /// UUIDv7: it tells when the row was created.
     pub id: Uuid,
     /// Its name, as A-labels.
     pub name: String,
@@ -101,9 +101,6 @@ impl SystemDomainRemoval {
 
 impl Store {
     /// The system domains that serve, in their order.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_system_domain_usage(&self) -> Result<Vec<SystemDomainUsage>, StoreError> {
         let statement = sqlx::query(
             "/* list_system_domain_usage */
@@ -116,9 +113,6 @@ impl Store {
 
     /// Makes the system domain `name` (A-labels) serve; the first one becomes the default domain. `None` keeps the
     /// value of a domain that was removed before, else it is the default: shared inboxes, and the last position.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn add_system_domain(
         &self,
         name: &str,
@@ -138,9 +132,6 @@ impl Store {
     }
 
     /// Changes a system domain; `None` changes nothing. `false` where none of this name serves.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn change_system_domain(
         &self,
         name: &str,
@@ -158,9 +149,6 @@ impl Store {
     }
 
     /// Makes a system domain the default domain; `false` where none of this name serves.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn set_default_system_domain(&self, name: &str) -> Result<bool, StoreError> {
         self.fetch_value(
             sqlx::query("/* set_default_system_domain */ SELECT set_default_system_domain($1)").bind(name),
@@ -171,9 +159,6 @@ impl Store {
     /// Takes a system domain out of service: mail for it is refused, and mail under it can't be read. Its mailboxes
     /// prevent that, or are removed too (`with_mailboxes`): their addresses are then held for `hold_days`, and the
     /// worker deletes their mail.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn remove_system_domain(
         &self,
         name: &str,
@@ -190,5 +175,72 @@ impl Store {
         .bind(now.to_sqlx())
         .bind(i32::from(hold_days));
         self.fetch_one(statement, |row| SystemDomainRemoval::from_row("remove_system_domain", row)).await
+    }
+}
+
+/// A system domain, as clients list it.
+#[derive(Debug, Clone)]
+pub struct SystemDomain {
+    /// UUIDv7: it tells when the row was created.
+    pub id: Uuid,
+    /// Its name, as A-labels.
+    pub name: String,
+    /// Whether it is the default domain.
+    pub is_default: bool,
+    /// Position in the list, ascending.
+    pub sort_order: i32,
+}
+
+/// A domain that serves: mail for it is accepted and readable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServingDomain {
+    /// The id of its row.
+    pub id: Uuid,
+    /// The tenant of a custom domain; `None` for a system domain.
+    pub tenant: Option<Uuid>,
+}
+
+impl SystemDomain {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            name: row.try_get("name")?,
+            is_default: row.try_get("is_default")?,
+            sort_order: row.try_get("sort_order")?,
+        })
+    }
+}
+
+impl ServingDomain {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(Self { id: row.try_get("id")?, tenant: row.try_get("tenant")? })
+    }
+}
+
+impl Store {
+    /// The system domains that serve, in their order.
+    pub async fn list_system_domains(&self) -> Result<Vec<SystemDomain>, StoreError> {
+        let statement = sqlx::query(
+            "/* list_system_domains */
+            SELECT id, name, is_default, sort_order FROM domain
+            WHERE tenant IS NULL AND serves ORDER BY sort_order, name",
+        );
+        self.fetch_all(statement, SystemDomain::from_row).await
+    }
+
+    /// The domain of this name (A-labels) that serves.
+    pub async fn find_serving_domain(&self, name: &str) -> Result<Option<ServingDomain>, StoreError> {
+        let statement =
+            sqlx::query("/* find_serving_domain */ SELECT id, tenant FROM domain WHERE name = $1 AND serves");
+        self.fetch_optional(statement.bind(name), ServingDomain::from_row).await
+    }
+
+    /// The system domain of `<postmaster>` without a domain.
+    pub async fn default_system_domain(&self) -> Result<Option<String>, StoreError> {
+        let statement = sqlx::query(
+            "/* default_system_domain */ SELECT name FROM domain
+            WHERE tenant IS NULL AND serves ORDER BY is_default DESC, sort_order, name LIMIT 1",
+        );
+        self.fetch_optional(statement, first_column).await
     }
 }

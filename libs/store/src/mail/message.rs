@@ -15,9 +15,8 @@ use uuid::Uuid;
 
 use super::partition::{class_of, each_class};
 use crate::error::StoreError;
-use crate::page::rows_before;
 use crate::pool::Store;
-use crate::row::first_column;
+use crate::row::{first_column, rows_before};
 
 /// A message: the mail of one recipient without its raw data. The default is one of a shared inbox, with empty texts.
 #[derive(Debug, Clone, Default)]

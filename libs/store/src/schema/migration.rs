@@ -1,20 +1,20 @@
-//! The version of the schema. `tempmail migrate` (and `up`) update it; roles only check it.
+//! The version of the schema. `tempmail migrate` (and `up`) update it and report what they found changed by hand; roles only
+//! check it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
-use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqlSafeStr as _};
 use tempmail_model::role_prefix::RolePrefix;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::definition::{MigrationFile, SchemaDefinition};
-use super::error::SchemaError;
 use super::group_role;
 use super::object::{self, Object};
-use super::report::{Deviation, MigrationReport};
-use crate::error::StoreError;
+use crate::error::{StoreError, is_lock_timeout};
 use crate::pool::Store;
 
 /// The number of migrations before the first release, which the baseline replaced.
@@ -173,4 +173,113 @@ impl SchemaDefinition {
 async fn lowest_compatible(connection: &mut PgConnection) -> Result<i64, StoreError> {
     let statement = "/* schema_version */ SELECT lowest_version FROM schema_compatibility";
     Ok(sqlx::query_scalar(statement).fetch_one(connection).await?)
+}
+
+/// Why this program can't use or migrate the schema.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaError {
+    /// It lacks a migration, or its functions are of an older version.
+    #[error("the schema is at version {found}, this program needs {needed}: run `tempmail migrate`")]
+    Older {
+        /// Newest version applied; 0 if none is.
+        found: i64,
+        /// Newest version known.
+        needed: i64,
+    },
+    /// It is too new for this program, or newer than what it migrates to.
+    #[error("the schema is at version {found}, newer than this program ({needed}): use a newer tempmail")]
+    Newer {
+        /// Newest version applied.
+        found: i64,
+        /// Newest version known.
+        needed: i64,
+    },
+    /// It was created before the first release.
+    #[error(
+        "this database was created by a tempmail before its first release, whose tables are different: create an \
+         empty database and run `tempmail migrate`"
+    )]
+    Prerelease,
+    /// A migration could not be applied.
+    #[error("a migration failed: {0}")]
+    Migration(#[from] MigrateError),
+    /// The functions of a file could not be applied.
+    #[error("the functions of {file}.sql could not be applied: {error}")]
+    File {
+        /// Its name in `libs/store/sql`.
+        file: &'static str,
+        /// The error of Postgres.
+        error: StoreError,
+    },
+    /// The login of a role can't do what the role needs.
+    #[error(
+        "the database login {login} lacks {right}, which `{role}` needs: make it a member of {group} (GRANT {group} TO \
+         {login}), and run `tempmail migrate`"
+    )]
+    LacksRight {
+        /// The login.
+        login: String,
+        /// The first right that it lacks, such as `SELECT on message`.
+        right: String,
+        /// The role of tempmail.
+        role: &'static str,
+        /// The group role that has the right.
+        group: String,
+    },
+    /// Postgres failed or is not available.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl SchemaError {
+    /// Whether a lock was not granted in time.
+    pub(super) fn is_lock_timeout(&self) -> bool {
+        match self {
+            Self::Store(error) | Self::File { error, .. } => error.is_lock_timeout(),
+            Self::Migration(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => {
+                is_lock_timeout(error)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What `migrate` reports to the administrator.
+#[derive(Debug, Default)]
+pub struct MigrationReport {
+    /// One for each object that deviates.
+    pub findings: Vec<SchemaFinding>,
+    /// Statements about roles and rights that are needed and that the login may not run, in order.
+    pub refused: Vec<String>,
+}
+
+/// A function, view or trigger that differs from what a tempmail applied. Displayed as a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaFinding {
+    /// Its kind and name, such as `function new_id(timestamp with time zone)`.
+    pub object: String,
+    /// How it differs.
+    pub deviation: Deviation,
+}
+
+/// How an object differs from what was applied last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deviation {
+    /// Its definition was changed. It was replaced.
+    Changed,
+    /// It was dropped. It was created again.
+    Dropped,
+    /// A function that no tempmail created. It was not changed.
+    Foreign,
+}
+
+impl fmt::Display for SchemaFinding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.deviation {
+            Deviation::Changed => "was changed by hand, and is replaced by this version's",
+            Deviation::Dropped => "was dropped by hand, and is created again as this version has it",
+            Deviation::Foreign => "is not part of tempmail, and is not changed",
+        };
+        write!(formatter, "{} {what}", self.object)
+    }
 }

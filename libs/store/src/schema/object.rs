@@ -8,9 +8,8 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempmail_model::role_prefix::RolePrefix;
 
 use super::definition::{SchemaDefinition, SqlFile};
-use super::error::SchemaError;
 use super::grant;
-use super::report::{Deviation, MigrationReport, SchemaFinding};
+use super::migration::{Deviation, MigrationReport, SchemaError, SchemaFinding};
 use crate::error::StoreError;
 
 /// The kinds of objects, as `schema_object` and `DROP` name them, in the order in which they are dropped: a trigger

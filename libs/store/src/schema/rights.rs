@@ -10,7 +10,6 @@
 mod api;
 mod ingest;
 mod operator;
-mod verification;
 mod worker;
 
 pub(super) use self::api::API;
@@ -96,3 +95,36 @@ impl TableRights {
 fn of_column(privilege: &str, column: &str) -> Privilege {
     (privilege.to_owned(), Some(column.to_owned()))
 }
+
+/// Columns of `domain` that the verification of custom domains changes (`libs/verification`), which `api`, `worker` and
+/// `operator` run.
+const CHECKED_DOMAIN: &[&str] = &[
+    "verify_status",
+    "failure_reason",
+    "serves",
+    "verified_at",
+    "failed_checks",
+    "txt_ok",
+    "txt_result",
+    "txt_seen",
+    "mx_ok",
+    "mx_result",
+    "mx_seen",
+    "next_check_at",
+    "claimed_until",
+];
+
+/// Columns of `mailbox` that change when mailboxes are removed, as those of a domain that others lose.
+const REMOVED_MAILBOX: &[&str] = &["local_part", "password_epoch", "removed_at", "held_until"];
+
+/// The functions of a domain's verification.
+const VERIFICATION_FUNCTIONS: &[&str] = &[
+    "verify_custom_domain",
+    "lock_domain_names",
+    "overlaps_system_domain",
+    "domains_overlap",
+    "purge_owner",
+    "purge_removed",
+    "remove_mailboxes_of_domain",
+    "wait_for_mail",
+];

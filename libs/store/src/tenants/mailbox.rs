@@ -17,7 +17,7 @@ use crate::row::time;
 /// A mailbox whose domain serves.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
-    /// Its id.
+    /// UUIDv7: it tells when the row was created.
     pub id: Uuid,
     /// Its domain.
     pub domain: Uuid,
@@ -42,7 +42,7 @@ pub struct Mailbox {
 /// A mailbox to create.
 #[derive(Debug, Clone, Copy)]
 pub struct NewMailbox<'a> {
-    /// Its id.
+    /// A new UUIDv7, which the caller makes.
     pub id: Uuid,
     /// Its domain.
     pub domain: Uuid,
@@ -70,7 +70,7 @@ pub struct AddressHolder {
 /// A free mailbox to create again.
 #[derive(Debug, Clone, Copy)]
 pub struct MailboxRecreation {
-    /// Its id.
+    /// A new UUIDv7, which the caller makes.
     pub id: Uuid,
     /// The removed one, for which the address is held.
     pub former: Uuid,
@@ -165,9 +165,6 @@ macro_rules! serving_mailbox {
 
 impl Store {
     /// A mailbox that is not removed, may be signed in to, and whose domain serves.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_mailbox(&self, id: Uuid) -> Result<Option<Mailbox>, StoreError> {
         self.fetch_optional(
             sqlx::query(concat!("/* find_mailbox */ ", serving_mailbox!(), "b.id = $1")).bind(id),
@@ -177,9 +174,6 @@ impl Store {
     }
 
     /// The mailbox of an address with its password hash (PHC string), if it may be signed in to.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_mailbox_to_sign_in(
         &self,
         local_part: &str,
@@ -197,9 +191,6 @@ impl Store {
     }
 
     /// Records a sign-in or read of a mailbox, unless the last recorded one is less than `step` ago.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn touch_mailbox(
         &self,
         id: Uuid,
@@ -218,9 +209,6 @@ impl Store {
     }
 
     /// Bytes of the unexpired messages of a mailbox.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn mailbox_used(&self, id: Uuid, now: Timestamp) -> Result<i64, StoreError> {
         self.fetch_value(
             sqlx::query("/* mailbox_used */ SELECT mailbox_used($1, $2)").bind(id).bind(now.to_sqlx()),
@@ -252,9 +240,6 @@ impl Store {
     }
 
     /// What has an address of a domain at `now`; `None` where the address is free.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_address_holder(
         &self,
         domain: Uuid,
@@ -294,18 +279,12 @@ impl Store {
     }
 
     /// How many free mailboxes there are, by a count that is kept.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn count_free_mailboxes(&self) -> Result<i64, StoreError> {
         self.fetch_value(sqlx::query("/* count_free_mailboxes */ SELECT free FROM mailbox_count")).await
     }
 
     /// Whether a tenant may have one more mailbox now. Only [`create_mailbox`](Self::create_mailbox) decides: another
     /// one may be created meanwhile.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn check_mailbox_limit(&self, tenant: Uuid, now: Timestamp) -> Result<LimitCheck, StoreError> {
         let statement = sqlx::query("/* check_mailbox_limit */ SELECT check_limit($1, 'mailbox', $2)")
             .bind(tenant)
@@ -318,15 +297,69 @@ impl Store {
     ///
     /// One statement, so that its lock on the stream, which it takes last to wait for the mail in flight, does not outlive
     /// this process.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn remove_mailbox(&self, id: Uuid, now: Timestamp, hold_days: u16) -> Result<bool, StoreError> {
         self.fetch_value(
             sqlx::query("/* remove_mailbox */ SELECT remove_mailbox($1, 'api', $2, $3)")
                 .bind(id)
                 .bind(now.to_sqlx())
                 .bind(i32::from(hold_days)),
+        )
+        .await
+    }
+}
+
+/// Mailboxes that one statement removes or deletes at most.
+pub const CLEANUP_BATCH: i64 = 100;
+
+impl Store {
+    /// Removes up to [`CLEANUP_BATCH`] free mailboxes that were last seen before `idle_since`, as `DELETE /api/me`
+    /// does: hidden at once, the mail deleted by the worker, the address held for `hold_days` from `now`. Returns
+    /// how many.
+    pub async fn remove_idle_mailboxes(
+        &self,
+        idle_since: Timestamp,
+        now: Timestamp,
+        hold_days: u16,
+    ) -> Result<u64, StoreError> {
+        let removed: i64 = self
+            .fetch_value(
+                sqlx::query(
+                    "/* remove_idle_mailboxes */ SELECT remove_idle_mailboxes($1, $2::integer, $3, $4)",
+                )
+                .bind(idle_since.to_sqlx())
+                .bind(CLEANUP_BATCH)
+                .bind(now.to_sqlx())
+                .bind(i32::from(hold_days)),
+            )
+            .await?;
+        Ok(removed.unsigned_abs())
+    }
+
+    /// Erases the passwords of removed mailboxes whose address is no longer held: they can't be created again. Returns how
+    /// many.
+    pub async fn erase_released_passwords(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let statement = sqlx::query(
+            "/* erase_released_passwords */
+            UPDATE mailbox SET password_hash = '!', restorable = false
+            WHERE removed_at IS NOT NULL AND held_until <= $1 AND restorable",
+        );
+        self.affected_rows(statement.bind(now.to_sqlx())).await
+    }
+
+    /// Deletes the rows of up to [`CLEANUP_BATCH`] removed mailboxes whose address is no longer held and whose mail
+    /// is deleted (which needs the row until then). Returns how many.
+    pub async fn delete_released_mailboxes(&self, now: Timestamp) -> Result<u64, StoreError> {
+        self.affected_rows(
+            sqlx::query(
+                "/* delete_released_mailboxes */
+            DELETE FROM mailbox WHERE removed_at IS NOT NULL AND held_until <= $1 AND id IN (
+                SELECT b.id FROM mailbox b
+                WHERE b.removed_at IS NOT NULL AND b.held_until <= $1
+                  AND NOT EXISTS (SELECT FROM purge p WHERE p.inbox = b.id)
+                ORDER BY b.held_until LIMIT $2 FOR UPDATE SKIP LOCKED)",
+            )
+            .bind(now.to_sqlx())
+            .bind(CLEANUP_BATCH),
         )
         .await
     }

@@ -1,11 +1,12 @@
-//! Live tokens as they are presented: those of a tenant, and those that one of them minted for one address. A minted token
-//! is read together with its parent, so it ends with that.
+//! What tokens make: minted tokens, which are for one address, and Pro sessions. A session is a JWT that names its token; the
+//! store only knows which of them were ended.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use tempmail_model::token::{PlainToken, TokenHash};
+use tempmail_model::id::lowest_id;
+use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use uuid::Uuid;
 
 use super::token::{ApiToken, token, token_columns};
@@ -26,7 +27,7 @@ pub struct LiveToken {
 /// What is a minted token's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MintedToken {
-    /// Its id.
+    /// UUIDv7: it tells when the row was created.
     pub id: Uuid,
     /// The key of the exact address that it is for
     /// ([`RecipientAddress::inbox_key`](tempmail_model::address::RecipientAddress::inbox_key)).
@@ -38,7 +39,7 @@ pub struct MintedToken {
 /// A token to mint.
 #[derive(Debug, Clone, Copy)]
 pub struct NewMintedToken<'a> {
-    /// Its id.
+    /// A new UUIDv7, which the caller makes.
     pub id: Uuid,
     /// The live token that mints it.
     pub parent: Uuid,
@@ -119,18 +120,12 @@ impl MintOutcome {
 
 impl Store {
     /// The live token with this hash, of a tenant or minted; it may be inactive, revoked or expired. `None`: there is none.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_live_token(&self, hash: TokenHash) -> Result<Option<LiveToken>, StoreError> {
         let statement = sqlx::query(FIND_LIVE_TOKEN).bind(hash.as_bytes().as_slice());
         self.fetch_optional(statement, LiveToken::from_row).await
     }
 
     /// The minted token with this id; it or its parent may have expired, and its parent may be revoked.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_minted_token(&self, id: Uuid) -> Result<Option<LiveToken>, StoreError> {
         self.fetch_optional(sqlx::query(FIND_MINTED_TOKEN).bind(id), LiveToken::from_row).await
     }
@@ -156,21 +151,58 @@ impl Store {
     }
 
     /// Revokes a minted token of a tenant; `false` where there is none.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn revoke_minted_token(&self, tenant: Uuid, id: Uuid) -> Result<bool, StoreError> {
         let statement = sqlx::query("/* revoke_minted_token */ SELECT revoke_minted_token($1, $2)");
         self.fetch_value(statement.bind(tenant).bind(id)).await
     }
 
     /// Deletes minted tokens that have expired. Returns how many.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete_expired_minted_tokens(&self, now: Timestamp) -> Result<u64, StoreError> {
         let statement =
             sqlx::query("/* delete_expired_minted_tokens */ DELETE FROM minted_token WHERE expires_at <= $1");
         self.affected_rows(statement.bind(now.to_sqlx())).await
+    }
+}
+
+/// How long it is kept that a session was ended: longer than any session is valid.
+const ENDED_SESSION_RETENTION: SignedDuration = SignedDuration::from_hours(24);
+
+/// A token, and the state of a session of it.
+#[derive(Debug, Clone)]
+pub struct SessionToken {
+    /// The token, which may be revoked or expired.
+    pub token: ApiToken,
+    /// Whether the session was ended.
+    pub ended: bool,
+}
+
+impl Store {
+    /// The active Pro token of this id, and whether a session of it was ended.
+    pub async fn find_session_token(
+        &self,
+        token: Uuid,
+        session: Uuid,
+    ) -> Result<Option<SessionToken>, StoreError> {
+        let statement = sqlx::query(concat!(
+            "/* find_session_token */ ",
+            token!(", EXISTS (SELECT FROM ended_session e WHERE e.id = $3) AS ended"),
+            "k.id = $1 AND k.kind = $2 AND k.active"
+        ));
+        self.fetch_optional(statement.bind(token).bind(TokenKind::Pro.as_str()).bind(session), |row| {
+            Ok(SessionToken { token: ApiToken::from_row(row)?, ended: row.try_get("ended")? })
+        })
+        .await
+    }
+
+    /// Ends a session of a token, in all processes; `false` where it has ended already.
+    pub async fn end_session(&self, session: Uuid, token: Uuid, tenant: Uuid) -> Result<bool, StoreError> {
+        let statement = sqlx::query("/* end_session */ SELECT end_session($1, $2, $3)");
+        self.fetch_value(statement.bind(session).bind(token).bind(tenant)).await
+    }
+
+    /// Forgets sessions that were ended and have expired since. Returns how many.
+    pub async fn delete_ended_sessions(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let statement = sqlx::query("/* delete_ended_sessions */ DELETE FROM ended_session WHERE id < $1");
+        self.affected_rows(statement.bind(lowest_id(now - ENDED_SESSION_RETENTION))).await
     }
 }

@@ -10,14 +10,13 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::managed_by::ChangeError;
-use crate::page::rows_before;
 use crate::pool::Store;
-use crate::row::time;
+use crate::row::{rows_before, time};
 
 /// A mailbox in the list of its tenant.
 #[derive(Debug, Clone)]
 pub struct ListedMailbox {
-    /// Its id.
+    /// UUIDv7: it tells when the row was created.
     pub id: Uuid,
     /// `local-part@domain`.
     pub address: String,
@@ -32,7 +31,7 @@ pub struct ListedMailbox {
 /// A mailbox that its tenant named by id.
 #[derive(Debug, Clone)]
 pub struct TenantMailbox {
-    /// Its id.
+    /// UUIDv7: it tells when the row was created.
     pub id: Uuid,
     /// Its domain.
     pub domain: Uuid,
@@ -70,9 +69,6 @@ impl TenantMailbox {
 
 impl Store {
     /// A page (from 1, 1,000 mailboxes) of a tenant's mailboxes, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_tenant_mailboxes(
         &self,
         tenant: Uuid,
@@ -96,9 +92,6 @@ impl Store {
     }
 
     /// A mailbox of a tenant that is not removed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_tenant_mailbox(
         &self,
         tenant: Uuid,

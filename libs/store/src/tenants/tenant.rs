@@ -49,7 +49,7 @@ pub struct LimitUsage {
 /// A tenant and its usage.
 #[derive(Debug, Clone)]
 pub struct Tenant {
-    /// Its id.
+    /// UUIDv7: it tells when the row was created.
     pub id: Uuid,
     /// Its name.
     pub name: String,
@@ -137,9 +137,6 @@ macro_rules! tenants {
 
 impl Store {
     /// All tenants, ordered by name.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_tenants(&self, now: Timestamp) -> Result<Vec<Tenant>, StoreError> {
         self.fetch_all(
             sqlx::query(concat!("/* list_tenants */ ", tenants!(), " ORDER BY t.name")).bind(now.to_sqlx()),
@@ -149,9 +146,6 @@ impl Store {
     }
 
     /// The tenant of this name.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_tenant(&self, name: &str, now: Timestamp) -> Result<Option<Tenant>, StoreError> {
         self.fetch_optional(
             sqlx::query(concat!("/* find_tenant */ ", tenants!(), " AND t.name = $2"))
@@ -163,9 +157,6 @@ impl Store {
     }
 
     /// The tenant of this id.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_tenant_by_id(&self, id: Uuid, now: Timestamp) -> Result<Option<Tenant>, StoreError> {
         self.fetch_optional(
             sqlx::query(concat!("/* find_tenant_by_id */ ", tenants!(), " AND t.id = $2"))
@@ -177,9 +168,6 @@ impl Store {
     }
 
     /// Whether there is a tenant of this name that is suspended.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn is_tenant_suspended(&self, name: &str) -> Result<bool, StoreError> {
         self.fetch_value(
             sqlx::query(
@@ -192,9 +180,6 @@ impl Store {
     }
 
     /// Creates a tenant; `false` where the name is taken.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn create_tenant(
         &self,
         name: &str,
@@ -225,9 +210,6 @@ impl Store {
     }
 
     /// The id of the tenant `name`, which is created with `limits` if it does not exist.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn ensure_tenant(
         &self,
         name: &str,
@@ -242,9 +224,6 @@ impl Store {
     }
 
     /// Makes a tenant the owner of what sinks over this database receive; at most one tenant is.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn make_sink(&self, id: Uuid) -> Result<(), StoreError> {
         // One statement for both would meet the unique index between the two rows.
         self.execute(
@@ -260,9 +239,6 @@ impl Store {
     }
 
     /// Changes a tenant; `false` where it is removed. A new retention is added to those that reads look in.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn change_tenant(&self, id: Uuid, change: TenantChange) -> Result<bool, StoreError> {
         Ok(self
             .affected_rows(
@@ -290,9 +266,6 @@ impl Store {
     }
 
     /// Suspends a tenant, or ends its suspension; `false` where it is removed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn set_tenant_suspended(&self, id: Uuid, suspended: bool) -> Result<bool, StoreError> {
         Ok(self.affected_rows(sqlx::query(
             "/* set_tenant_suspended */ UPDATE tenant SET suspended = $2 WHERE id = $1 AND removed_at IS NULL",
@@ -318,9 +291,6 @@ impl Store {
     }
 
     /// Deletes the rows of removed tenants whose domains and mailboxes are deleted. Returns how many.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete_removed_tenants(&self) -> Result<u64, StoreError> {
         self.affected_rows(sqlx::query(
             "/* delete_removed_tenants */

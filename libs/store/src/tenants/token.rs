@@ -12,9 +12,8 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::managed_by::{ChangeError, CreateOutcome};
-use crate::page::rows_before;
 use crate::pool::Store;
-use crate::row::{first_column, optional_time, time};
+use crate::row::{first_column, optional_time, rows_before, time};
 
 /// How long a revoked or expired token is listed.
 pub const ENDED_TOKEN_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -22,7 +21,7 @@ pub const ENDED_TOKEN_RETENTION: SignedDuration = SignedDuration::from_hours(7 *
 /// A token with the state of its tenant; the caller decides whether it is valid.
 #[derive(Debug, Clone, Copy)]
 pub struct ApiToken {
-    /// Its id.
+    /// UUIDv7: it tells when the row was created.
     pub id: Uuid,
     /// Its tenant.
     pub tenant: Uuid,
@@ -43,7 +42,7 @@ pub struct ApiToken {
 /// A token in the list of its tenant.
 #[derive(Debug, Clone)]
 pub struct ListedToken {
-    /// Its id.
+    /// UUIDv7: it tells when the row was created.
     pub id: Uuid,
     /// Its name.
     pub name: String,
@@ -147,9 +146,6 @@ pub(super) use token;
 
 impl Store {
     /// The token of a kind with this hash; it may be inactive, revoked or expired. `None`: there is none.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_token(&self, kind: TokenKind, hash: TokenHash) -> Result<Option<ApiToken>, StoreError> {
         self.fetch_optional(
             sqlx::query(concat!("/* find_token */ ", token!(""), "k.hash = $1 AND k.kind = $2"))
@@ -162,9 +158,6 @@ impl Store {
 
     /// The token for a drop-in surface with this hash
     /// ([`TokenHash::from_presented_on_surface`]); it may be inactive, revoked or expired. `None`: there is none.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_surface_token(
         &self,
         surface: DropInSurface,
@@ -180,9 +173,6 @@ impl Store {
     }
 
     /// The active token of a kind with this id; it may be revoked or expired.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_token_by_id(&self, kind: TokenKind, id: Uuid) -> Result<Option<ApiToken>, StoreError> {
         self.fetch_optional(
             sqlx::query(concat!(
@@ -198,9 +188,6 @@ impl Store {
     }
 
     /// Records a use of a token, unless the last recorded one is less than `step` ago.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn touch_token(
         &self,
         id: Uuid,
@@ -246,9 +233,6 @@ impl Store {
     }
 
     /// Creates a token under `id`, unless its tenant has reached its limit. Revoked and expired tokens do not count.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn create_token(
         &self,
         id: Uuid,
@@ -272,9 +256,6 @@ impl Store {
 
     /// A page (from 1, 1,000 tokens) of a tenant's active tokens, newest first: of one kind, or of both. Revoked and
     /// expired tokens are listed for [`ENDED_TOKEN_RETENTION`].
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_tokens(
         &self,
         tenant: Uuid,
@@ -301,9 +282,6 @@ impl Store {
     }
 
     /// Revokes a token of a tenant, of one kind or of any; a revoked one is not found.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn revoke_token(
         &self,
         tenant: Uuid,
@@ -338,9 +316,6 @@ impl Store {
     }
 
     /// Deletes tokens that were revoked or expired at least [`ENDED_TOKEN_RETENTION`] ago. Returns how many.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete_ended_tokens(&self, now: Timestamp) -> Result<u64, StoreError> {
         self.affected_rows(sqlx::query(
             "/* delete_ended_tokens */

@@ -160,9 +160,6 @@ impl Store {
 
     /// The last `limit` attempts of a tenant's webhook within [`DELIVERY_RETENTION`], newest first;
     /// `None` where the tenant has no such webhook.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_webhook_deliveries(
         &self,
         tenant: Uuid,
@@ -199,9 +196,6 @@ impl Store {
     }
 
     /// Creates the partition for attempts of the day of `at` (UTC).
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn ensure_delivery_partition(&self, at: Timestamp) -> Result<(), StoreError> {
         self.execute(
             sqlx::query("/* ensure_delivery_partition */ SELECT ensure_delivery_partition($1)")
@@ -211,9 +205,6 @@ impl Store {
     }
 
     /// Drops the partitions of days whose attempts are no longer listed; none where another transaction uses one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn drop_delivery_partitions(&self, now: Timestamp) -> Result<(), StoreError> {
         let statement = sqlx::query("/* drop_delivery_partitions */ SELECT drop_delivery_partitions($1)")
             .bind((now - DELIVERY_RETENTION).to_sqlx());

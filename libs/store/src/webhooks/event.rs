@@ -254,9 +254,6 @@ impl Store {
     /// Pending events of a webhook after a position that can be sent while it does not fail: those that were never
     /// tried, and those that are due again. `None` where `holder` does not hold its lease, it is disabled or not yet
     /// active, or its tenant is suspended.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_pending_events(
         &self,
         webhook: Uuid,
@@ -280,9 +277,6 @@ impl Store {
     /// The one event that a failing webhook is tried with: the oldest that was never tried, of the mailbox with the
     /// fewest failures since the last success, else the one that is due again first; none of `except`, by `seq`. `None`
     /// as [`list_pending_events`](Self::list_pending_events).
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_probe(
         &self,
         webhook: Uuid,
@@ -295,9 +289,6 @@ impl Store {
     }
 
     /// Makes up to 1,000 events of a webhook that were tried due now, after its secret was rotated.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn apply_rotation(
         &self,
         webhook: Uuid,
@@ -308,9 +299,6 @@ impl Store {
     }
 
     /// Deletes those of these events of a webhook, by `seq`, whose message no longer exists.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete_events_without_message(
         &self,
         webhook: Uuid,
@@ -323,17 +311,11 @@ impl Store {
     }
 
     /// Deletes events that will not be delivered any more.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete_stale_events(&self, now: Timestamp) -> Result<(), StoreError> {
         self.execute(sqlx::query(DELETE_STALE_EVENTS).bind(now.to_sqlx())).await
     }
 
     /// How many webhooks have pending events, and when the mail of the oldest was accepted.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn webhook_backlog(&self) -> Result<WebhookBacklog, StoreError> {
         self.fetch_one(sqlx::query(WEBHOOK_BACKLOG), WebhookBacklog::from_row).await
     }

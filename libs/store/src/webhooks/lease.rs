@@ -110,7 +110,7 @@ pub struct ClaimLimits {
 /// A webhook whose lease a process holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClaimedWebhook {
-    /// Its id.
+    /// The id of its row.
     pub id: Uuid,
     /// Failed attempts in a row.
     pub failures: i32,
@@ -130,9 +130,6 @@ impl ClaimedWebhook {
 
 impl Store {
     /// Claims the leases of webhooks that are due with an event that is, of those of `scope`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn claim_webhooks(
         &self,
         holder: Uuid,
@@ -160,9 +157,6 @@ impl Store {
     }
 
     /// Renews leases that `holder` holds.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn renew_webhook_leases(&self, holder: Uuid, webhooks: &[Uuid]) -> Result<(), StoreError> {
         self.execute(
             sqlx::query(RENEW_WEBHOOK_LEASES).bind(holder).bind(webhooks).bind(WEBHOOK_LEASE.as_secs_f64()),
@@ -171,9 +165,6 @@ impl Store {
     }
 
     /// Releases the lease of a webhook; with `due_at` it can't be claimed before then.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn release_webhook_lease(
         &self,
         webhook: Uuid,
@@ -187,9 +178,6 @@ impl Store {
     }
 
     /// Releases all leases that `holder` holds.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn release_webhook_leases(&self, holder: Uuid) -> Result<(), StoreError> {
         self.execute(sqlx::query(RELEASE_WEBHOOK_LEASES).bind(holder)).await
     }

@@ -1,4 +1,4 @@
-//! Webhooks as their tenant manages them over HTTP.
+//! Webhooks as their tenant manages them over HTTP, and their secrets for those who seal them again with another key.
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
@@ -9,14 +9,13 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::managed_by::{ChangeError, CreateOutcome};
-use crate::page::rows_before;
 use crate::pool::Store;
-use crate::row::{first_column, optional_time, time};
+use crate::row::{first_column, optional_time, rows_before, time};
 
 /// A webhook without its secret.
 #[derive(Debug, Clone)]
 pub struct Webhook {
-    /// Its id.
+    /// UUIDv7: it tells when the row was created.
     pub id: Uuid,
     /// The URL that its events are sent to.
     pub url: String,
@@ -35,7 +34,7 @@ pub struct Webhook {
 /// A webhook to create.
 #[derive(Debug, Clone, Copy)]
 pub struct NewWebhook<'a> {
-    /// Its id.
+    /// A new UUIDv7, which the caller makes.
     pub id: Uuid,
     /// Its tenant.
     pub tenant: Uuid,
@@ -63,9 +62,6 @@ impl Webhook {
 
 impl Store {
     /// Creates a webhook, unless its tenant has reached its limit.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn create_webhook(
         &self,
         new: NewWebhook<'_>,
@@ -82,9 +78,6 @@ impl Store {
     }
 
     /// A page (from 1, 1,000 webhooks) of a tenant's webhooks, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_webhooks(&self, tenant: Uuid, page: i64) -> Result<Vec<Webhook>, StoreError> {
         self.fetch_all(
             sqlx::query(
@@ -101,9 +94,6 @@ impl Store {
     }
 
     /// Deletes a webhook of a tenant: nothing is sent to it any more, and its attempts are no longer listed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete_webhook(
         &self,
         tenant: Uuid,
@@ -130,9 +120,6 @@ impl Store {
 
     /// Sets another secret (sealed) of a tenant's webhook and resets its failures, those of attempts in flight
     /// included. Its status stays, and its pending events are due at once.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn rotate_webhook_secret(
         &self,
         tenant: Uuid,
@@ -160,5 +147,62 @@ impl Store {
             )
             .await?;
         ChangeError::unless_changed(managed_by.as_deref(), "webhook", id)
+    }
+}
+
+/// A row that has changed since it was read keeps its secret, such as one that was rotated. One that is locked by another
+/// statement is left out: several workers never wait for each other.
+const RESEAL_WEBHOOK_SECRETS: &str = "/* reseal_webhook_secrets */
+    WITH unchanged AS MATERIALIZED (
+        SELECT w.id, r.resealed FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) r (id, former, resealed)
+        JOIN webhook w ON w.id = r.id AND w.secret = r.former
+        FOR NO KEY UPDATE OF w SKIP LOCKED
+    )
+    UPDATE webhook w SET secret = u.resealed, reseals = w.reseals + 1 FROM unchanged u WHERE w.id = u.id";
+
+/// The sealed secret of a webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedWebhookSecret {
+    /// The webhook.
+    pub webhook: Uuid,
+    /// Its secret, sealed for it alone.
+    pub sealed: Vec<u8>,
+}
+
+/// The secret of a webhook, sealed with another key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResealedWebhookSecret {
+    /// How it was sealed when it was read.
+    pub former: SealedWebhookSecret,
+    /// The same secret, sealed again.
+    pub resealed: Vec<u8>,
+}
+
+impl SealedWebhookSecret {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(Self { webhook: row.try_get("id")?, sealed: row.try_get("secret")? })
+    }
+}
+
+impl Store {
+    /// Up to `limit` webhooks of all tenants after the webhook `after` (nil: from the first), by id.
+    pub async fn list_webhook_secrets(
+        &self,
+        after: Uuid,
+        limit: i64,
+    ) -> Result<Vec<SealedWebhookSecret>, StoreError> {
+        let statement =
+            "/* list_webhook_secrets */ SELECT id, secret FROM webhook WHERE id > $1 ORDER BY id LIMIT $2";
+        self.fetch_all(sqlx::query(statement).bind(after).bind(limit), SealedWebhookSecret::from_row).await
+    }
+
+    /// Stores secrets that were sealed again, but for those that have changed since they were read, or that another
+    /// statement changes now. Returns how many. This is no rotation: the audit trail has no entry.
+    pub async fn reseal_webhook_secrets(&self, secrets: &[ResealedWebhookSecret]) -> Result<u64, StoreError> {
+        let statement = sqlx::query(RESEAL_WEBHOOK_SECRETS)
+            .bind(secrets.iter().map(|secret| secret.former.webhook).collect::<Vec<_>>())
+            .bind(secrets.iter().map(|secret| secret.former.sealed.as_slice()).collect::<Vec<_>>())
+            .bind(secrets.iter().map(|secret| secret.resealed.as_slice()).collect::<Vec<_>>());
+        self.affected_rows(statement).await
     }
 }

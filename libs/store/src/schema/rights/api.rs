@@ -1,6 +1,6 @@
 //! `tempmail api` reads mail, deletes it for its owners, and manages what tenants own.
 
-use super::{Rights, on, verification};
+use super::{CHECKED_DOMAIN, REMOVED_MAILBOX, Rights, VERIFICATION_FUNCTIONS, on};
 
 /// See the module.
 pub(in super::super) const API: Rights = Rights {
@@ -21,12 +21,12 @@ pub(in super::super) const API: Rights = Rights {
         on("domain")
             .select()
             .insert()
-            .update(&[verification::DOMAIN, &["active", "check_requested_at", "removed_at", "origin"]]),
+            .update(&[CHECKED_DOMAIN, &["active", "check_requested_at", "removed_at", "origin"]]),
         on("verify_token_key").select().insert(),
-        on("mailbox").select().insert().update(&[
-            verification::MAILBOX,
-            &["password_hash", "active", "seen_at", "origin", "restorable"],
-        ]),
+        on("mailbox")
+            .select()
+            .insert()
+            .update(&[REMOVED_MAILBOX, &["password_hash", "active", "seen_at", "origin", "restorable"]]),
         // `singleton`: locks the count while a free mailbox is made.
         on("mailbox_count").select().update(&[&["singleton"]]),
         // All but the secret, which `worker` signs with.
@@ -56,7 +56,7 @@ pub(in super::super) const API: Rights = Rights {
         on("purge").select().insert(),
     ],
     functions: &[
-        verification::FUNCTIONS,
+        VERIFICATION_FUNCTIONS,
         &[
             "address_key",
             "address_owner",

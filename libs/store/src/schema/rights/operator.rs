@@ -1,7 +1,7 @@
 //! `tempmail operator`, and the administrative commands, which do with tenants, tokens and system domains what objects
 //! do. They read no mail.
 
-use super::{Rights, on, verification};
+use super::{CHECKED_DOMAIN, REMOVED_MAILBOX, Rights, VERIFICATION_FUNCTIONS, on};
 
 /// See the module.
 pub(in super::super) const OPERATOR: Rights = Rights {
@@ -44,7 +44,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
         ]]),
         on("api_token").select().insert().update(&[&["active", "expires_at", "revoked_at"]]).delete(),
         on("domain").select().insert().update(&[
-            verification::DOMAIN,
+            CHECKED_DOMAIN,
             &[
                 "shared_inboxes",
                 "is_default",
@@ -58,7 +58,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
         ]),
         on("verify_token_key").select().insert(),
         on("mailbox").select().insert().update(&[
-            verification::MAILBOX,
+            REMOVED_MAILBOX,
             &["tenant", "password_hash", "managed_by", "active", "origin", "restorable"],
         ]),
         on("webhook")
@@ -80,7 +80,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
         on("purge").insert(),
     ],
     functions: &[
-        verification::FUNCTIONS,
+        VERIFICATION_FUNCTIONS,
         &[
             "acquire_epoch",
             "add_system_domain",

@@ -1,7 +1,7 @@
 //! `tempmail worker` deletes what has ended, and sends webhooks. It reads no data of mails, no passwords and no hashes
 //! of tokens.
 
-use super::{Rights, on, verification};
+use super::{CHECKED_DOMAIN, REMOVED_MAILBOX, Rights, VERIFICATION_FUNCTIONS, on};
 
 /// See the module.
 pub(in super::super) const WORKER: Rights = Rights {
@@ -19,7 +19,7 @@ pub(in super::super) const WORKER: Rights = Rights {
         on("api_token").select_only(&["revoked_at", "expires_at"]).delete(),
         on("minted_token").select_only(&["expires_at"]).delete(),
         on("ended_session").select().delete(),
-        on("domain").select().update(&[verification::DOMAIN]).delete(),
+        on("domain").select().update(&[CHECKED_DOMAIN]).delete(),
         on("verify_token_key").select().update(&[&["kid", "sealed"]]),
         on("mailbox")
             .select_only(&[
@@ -32,7 +32,7 @@ pub(in super::super) const WORKER: Rights = Rights {
                 "held_until",
                 "restorable",
             ])
-            .update(&[verification::MAILBOX, &["tenant", "password_hash", "restorable"]])
+            .update(&[REMOVED_MAILBOX, &["tenant", "password_hash", "restorable"]])
             .delete(),
         on("webhook").select().update(&[&[
             // To seal it again with another key, which `reseals` says.
@@ -62,7 +62,7 @@ pub(in super::super) const WORKER: Rights = Rights {
         on("purge").select().insert().update(&[&["created_at"]]).delete(),
     ],
     functions: &[
-        verification::FUNCTIONS,
+        VERIFICATION_FUNCTIONS,
         &[
             "delete_messages",
             "detach_message_partition",
