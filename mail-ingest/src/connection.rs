@@ -31,7 +31,7 @@ use crate::smtp::{
 pub(crate) use deadline::Timeouts;
 
 /// What all connections of a process share.
-pub(crate) struct Server {
+pub(crate) struct SmtpServer {
     /// The settings of sessions.
     pub(crate) settings: Arc<SessionSettings>,
     /// Accepts or rejects recipients.
@@ -69,7 +69,7 @@ enum SessionEnd {
     StartTls,
 }
 
-impl Server {
+impl SmtpServer {
     /// Serves one client until the connection ends, or another one gets its place.
     pub(crate) async fn serve(&self, stream: TcpStream, peer: Peer, activity: &SessionActivity) {
         let served = Served { peer, activity, started: Instant::now() };
@@ -332,7 +332,7 @@ impl Default for SessionActivity {
 /// Octets of its command that are read.
 const LINE_MAX: u64 = 512;
 
-impl Server {
+impl SmtpServer {
     /// Serves a load balancer that checks whether the server is alive, until the connection ends: it gets the
     /// greeting, and may only QUIT.
     pub(crate) async fn serve_health_check(&self, mut stream: TcpStream) {

@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 use self::batch_queues::{BatchOutcome, BatchSender, QueuedMail, batch_queues};
 use self::batcher::Batcher;
-use self::large_mail::{LargeMailUploader, Sender};
+use self::large_mail::{LargeMailUploader, TurnParty};
 use self::prepare::prepare;
 use self::shared_inbox_capacity::{SharedInboxCapacity, SharedInboxReservation};
 use crate::capacity::CapacityGate;
@@ -146,7 +146,7 @@ impl Delivery {
     }
 
     /// Stores a prepared mail; `turn` is that of a medium or large one, which ends when its data is uploaded.
-    async fn reserve_and_commit(&self, prepared: NewMail, turn: Option<Turn<Sender>>) -> DeliveryOutcome {
+    async fn reserve_and_commit(&self, prepared: NewMail, turn: Option<Turn<TurnParty>>) -> DeliveryOutcome {
         let reservations = match self.reserve_shared_inboxes(&prepared).await {
             Ok(reservations) => reservations,
             Err(outcome) => return outcome,
@@ -158,7 +158,11 @@ impl Delivery {
         outcome
     }
 
-    async fn upload_and_commit(&self, mut prepared: NewMail, turn: Option<Turn<Sender>>) -> DeliveryOutcome {
+    async fn upload_and_commit(
+        &self,
+        mut prepared: NewMail,
+        turn: Option<Turn<TurnParty>>,
+    ) -> DeliveryOutcome {
         let DeliveryContext { large_mail, .. } = &*self.context;
         let uploaded = match large_mail.upload(&mut prepared, self.context.limits()).await {
             Ok(uploaded) => uploaded,

@@ -14,7 +14,7 @@ use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 
 use crate::capacity::CapacityGate;
-use crate::connection::{Server, Timeouts};
+use crate::connection::{SmtpServer, Timeouts};
 use crate::delivery::Delivery;
 use crate::listener::{self, ConnectionLimits};
 use crate::mail_rates::MailRates;
@@ -105,7 +105,7 @@ impl Ingest {
             Duration::from_secs(config.smtp.idle_seconds),
             config.smtp.unlimited_networks.clone(),
         );
-        let server = Arc::new(Server {
+        let server = Arc::new(SmtpServer {
             settings: Arc::new(session_settings(&config, tls.is_some())),
             recipients,
             rejection_delay: RejectionDelay::new(config.smtp.unknown_recipients_per_minute),

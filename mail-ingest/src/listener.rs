@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 pub(crate) use self::connection_limits::ConnectionLimits;
 use self::connection_limits::{ConnectionLimit, ConnectionPermit};
 use self::proxy_header::CarriedClient;
-use crate::connection::Server;
+use crate::connection::SmtpServer;
 use crate::smtp::{Peer, reply};
 
 /// Octets of replies that the kernel keeps for a client that does not read them.
@@ -28,7 +28,7 @@ const SEND_BUFFER: usize = 16 << 10;
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a connection holds while it is served.
-enum Place {
+enum ListenerPermit {
     Direct(ConnectionPermit),
     /// Of a load balancer, whose client is not known yet.
     Proxied(Share<ClientNetwork>),
@@ -54,7 +54,7 @@ pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<Listener> {
 /// Connections from `proxies` begin with a header of the PROXY protocol.
 pub(crate) async fn accept(
     listener: Listener,
-    server: Arc<Server>,
+    server: Arc<SmtpServer>,
     limits: ConnectionLimits,
     proxies: Vec<IpNet>,
     shutdown: Shutdown,
@@ -72,13 +72,13 @@ pub(crate) async fn accept(
             Ok((stream, peer)) => {
                 failing = false;
                 let peer = limits.peer(peer.ip());
-                let place = if proxies.iter().any(|network| network.contains(&peer.address)) {
-                    limits.acquire_for_proxy().map(Place::Proxied)
+                let permit = if proxies.iter().any(|network| network.contains(&peer.address)) {
+                    limits.acquire_for_proxy().map(ListenerPermit::Proxied)
                 } else {
-                    limits.acquire(peer).map(Place::Direct)
+                    limits.acquire(peer).map(ListenerPermit::Direct)
                 };
-                let place = match place {
-                    Ok(place) => place,
+                let permit = match permit {
+                    Ok(permit) => permit,
                     Err(limit) => {
                         reject(&server, stream, limit);
                         continue;
@@ -88,10 +88,10 @@ pub(crate) async fn accept(
                 server.metrics.connections.increment(1);
                 let (server, limits) = (Arc::clone(&server), limits.clone());
                 sessions.spawn(async move {
-                    match place {
-                        Place::Direct(permit) => server.serve(stream, peer, permit.activity()).await,
+                    match permit {
+                        ListenerPermit::Direct(permit) => server.serve(stream, peer, permit.activity()).await,
                         // Boxed, so that a connection without a proxy reserves no memory for it.
-                        Place::Proxied(share) => {
+                        ListenerPermit::Proxied(share) => {
                             Box::pin(serve_proxied(&server, stream, &limits, share)).await;
                         }
                     }
@@ -122,7 +122,7 @@ pub(crate) async fn accept(
 /// Serves the client behind a load balancer, as if it had connected itself. Without a valid header the connection
 /// is closed.
 async fn serve_proxied(
-    server: &Server,
+    server: &SmtpServer,
     mut stream: TcpStream,
     limits: &ConnectionLimits,
     share: Share<ClientNetwork>,
@@ -144,7 +144,7 @@ async fn serve_proxied(
 
 /// Sends one reply to a client that gets no session. It fits into the buffer of the socket, or is not
 /// sent.
-fn reject(server: &Server, stream: TcpStream, limit: ConnectionLimit) {
+fn reject(server: &SmtpServer, stream: TcpStream, limit: ConnectionLimit) {
     let reply = match limit {
         ConnectionLimit::Process => reply::TOO_MANY_CONNECTIONS,
         ConnectionLimit::Peer => reply::TOO_MANY_PEER_CONNECTIONS,

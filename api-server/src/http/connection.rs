@@ -26,7 +26,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::ServiceExt as _;
 
 use super::client::PeerAddr;
-use super::deadline::{Activity, InFlight, RequestBody, ResponseBody, WatchedIo};
+use super::deadline::{Activity, RequestBody, RequestInFlight, ResponseBody, WatchedIo};
 
 /// Bytes of a request's header section.
 const HEADER_MAX: usize = 32 << 10;
@@ -142,7 +142,7 @@ async fn respond(
     peer: SocketAddr,
     router: Router,
     connection: Connection,
-    in_flight: InFlight,
+    in_flight: RequestInFlight,
 ) -> Result<Response<ResponseBody>, Infallible> {
     let activity = connection.activity.clone();
     let mut request = request.map(|body| Body::new(RequestBody::new(body, activity.clone())));

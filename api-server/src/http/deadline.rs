@@ -165,12 +165,12 @@ impl Activity {
     }
 
     /// A request is in flight until the returned guard is dropped.
-    pub(super) fn begin_request(&self) -> InFlight {
+    pub(super) fn begin_request(&self) -> RequestInFlight {
         self.enter(Phase::InFlight);
         let mut state = self.lock();
         state.ends_with_input = false;
         state.input_ended = None;
-        InFlight(self.clone())
+        RequestInFlight(self.clone())
     }
 
     /// The request in flight is one that waits: it ends when the client closes its side, which nobody can tell from a client
@@ -303,9 +303,9 @@ impl HttpBody for RequestBody {
 }
 
 /// Marks a request as in flight.
-pub(super) struct InFlight(Activity);
+pub(super) struct RequestInFlight(Activity);
 
-impl Drop for InFlight {
+impl Drop for RequestInFlight {
     fn drop(&mut self) {
         self.0.enter(Phase::Idle);
         self.0.tell_end_of_input();
@@ -315,7 +315,7 @@ impl Drop for InFlight {
 /// A response's body; the request is in flight until the body is written.
 pub(super) struct ResponseBody {
     pub(super) body: Body,
-    pub(super) _in_flight: InFlight,
+    pub(super) _in_flight: RequestInFlight,
 }
 
 impl HttpBody for ResponseBody {

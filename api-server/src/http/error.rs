@@ -23,7 +23,7 @@ use self::code::Code;
 use self::form::with_retry_after;
 use super::rate_limit;
 
-pub(crate) use code::Refusal;
+pub(crate) use code::RequestRefusal;
 pub(crate) use form::{DropIn, DropInError, ErrorForm, MCP_PATHS, Surface, V1Error};
 
 /// `Retry-After` when Postgres is unavailable or a queue is full.
@@ -219,7 +219,7 @@ impl ApiError {
         };
         let mut response = form.error_response(self.code(), &message);
         if let Some(reason) = self.reason() {
-            response.extensions_mut().insert(Refusal { reason, ..Refusal::of(self.code()) });
+            response.extensions_mut().insert(RequestRefusal { reason, ..RequestRefusal::of(self.code()) });
         }
         match self {
             Self::RateLimitExceeded { retry_after, limit, decision } => {
@@ -363,13 +363,13 @@ mod tests {
 
     #[test]
     fn names_the_limit_that_refused_a_request() {
-        let refusal = |error: ApiError| error.into_response().extensions().get::<Refusal>().copied();
+        let refusal = |error: ApiError| error.into_response().extensions().get::<RequestRefusal>().copied();
         let limited =
             ApiError::RateLimitExceeded { retry_after: Duration::ZERO, limit: "token", decision: None };
-        assert_eq!(refusal(limited), Some(Refusal { code: "rate_limit_exceeded", reason: "token" }));
-        let of_all = Refusal { code: "account_limit_reached", reason: "free_mailboxes" };
+        assert_eq!(refusal(limited), Some(RequestRefusal { code: "rate_limit_exceeded", reason: "token" }));
+        let of_all = RequestRefusal { code: "account_limit_reached", reason: "free_mailboxes" };
         assert_eq!(refusal(ApiError::FreeMailboxLimitReached), Some(of_all));
-        let unknown = Refusal { code: "not_found", reason: "not_found" };
+        let unknown = RequestRefusal { code: "not_found", reason: "not_found" };
         assert_eq!(refusal(ApiError::NotFound), Some(unknown));
     }
 

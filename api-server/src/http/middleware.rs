@@ -22,7 +22,7 @@ use tokio::time::sleep;
 use tracing::Instrument as _;
 
 use super::client::{Client, ClientResolver, PeerAddr};
-use super::error::{ApiError, ErrorForm, MCP_PATHS, Refusal};
+use super::error::{ApiError, ErrorForm, MCP_PATHS, RequestRefusal};
 use super::json_body::BODY_MAX;
 use super::rate_limit::{RateLimitHeaders, RequestLimits};
 use super::{cors, own_origin};
@@ -129,7 +129,7 @@ pub(crate) async fn handle(
         Ok(()) => respond(form, request, next).instrument(span.clone()).await,
     };
     let mut response = count_refusal(&policy.limits, client, form, &rate_limit, response);
-    if refusal(&response).is_some_and(Refusal::is_of_client_limit) {
+    if refusal(&response).is_some_and(RequestRefusal::is_of_client_limit) {
         sleep(CLIENT_LIMIT_DELAY).await;
     }
     let headers = response.headers_mut();
@@ -168,7 +168,7 @@ fn count_refusal(
     rate_limit: &RateLimitHeaders,
     mut response: Response,
 ) -> Response {
-    if refusal(&response).is_some_and(Refusal::is_of_credential)
+    if refusal(&response).is_some_and(RequestRefusal::is_of_credential)
         && let Some(decision) = limits.count_refused(client)
         && let Err(error) = rate_limit.enforce("refused", decision)
     {
@@ -181,8 +181,8 @@ fn count_refusal(
 }
 
 /// Why a request was refused, if it was.
-fn refusal(response: &Response) -> Option<Refusal> {
-    response.extensions().get::<Refusal>().copied()
+fn refusal(response: &Response) -> Option<RequestRefusal> {
+    response.extensions().get::<RequestRefusal>().copied()
 }
 
 /// The answer of the route; 500 where its handler panics.

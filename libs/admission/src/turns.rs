@@ -79,8 +79,8 @@ struct Waiter<K: Copy + Eq + Hash> {
     granted: oneshot::Sender<Turn<K>>,
 }
 
-/// A place in the queue; left when dropped.
-struct Place<'t, K: Copy + Eq + Hash> {
+/// An entry in the queue; left when dropped.
+struct QueueEntry<'t, K: Copy + Eq + Hash> {
     turns: &'t Turns<K>,
     key: TurnKey<K>,
     number: u64,
@@ -128,15 +128,15 @@ impl<K: Copy + Eq + Hash> Turns<K> {
         deadline: Instant,
     ) -> Result<Turn<K>, NoTurn> {
         let key = key.into();
-        let mut place = {
+        let mut entry = {
             let mut queue = self.lock();
             if queue.may_begin(key.party, &self.0.bounds) {
                 return Ok(self.begin(&mut queue, key.party));
             }
             let (number, granted) = queue.push(key, &self.0.bounds)?;
-            Place { turns: self, key, number, granted }
+            QueueEntry { turns: self, key, number, granted }
         };
-        match timeout_at(deadline, &mut place.granted).await {
+        match timeout_at(deadline, &mut entry.granted).await {
             Ok(Ok(turn)) => Ok(turn),
             // The sender is in the queue until it sends.
             Ok(Err(_)) | Err(_) => Err(NoTurn::Timeout),
@@ -234,8 +234,8 @@ impl<K: Copy + Eq + Hash> Queue<K> {
         let party = &mut self.parties[at];
         let Some(of) = party.members.iter().position(|(member, _)| *member == key.member) else { return };
         let waiters = &mut party.members[of].1;
-        let Some(place) = waiters.iter().position(|waiter| waiter.number == number) else { return };
-        waiters.remove(place);
+        let Some(at) = waiters.iter().position(|waiter| waiter.number == number) else { return };
+        waiters.remove(at);
         if waiters.is_empty() {
             party.members.remove(of);
         }
@@ -247,7 +247,7 @@ impl<K: Copy + Eq + Hash> Queue<K> {
     }
 }
 
-impl<K: Copy + Eq + Hash> Drop for Place<'_, K> {
+impl<K: Copy + Eq + Hash> Drop for QueueEntry<'_, K> {
     fn drop(&mut self) {
         self.turns.lock().remove(self.key, self.number);
     }

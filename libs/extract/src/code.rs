@@ -26,7 +26,7 @@ const SECOND_SCORE_MIN: f32 = 0.85;
 const FOUND_MAX: usize = 64;
 
 /// A candidate that is a code, by its best evidence.
-struct Found {
+struct FoundCode {
     code: String,
     source: Source,
     judgement: Judgement,
@@ -36,8 +36,8 @@ struct Found {
 
 /// Finds the codes of a message, best first.
 pub(crate) fn find(parts: &[Part], from_domain: Option<&str>) -> Vec<Code> {
-    let context = Context::of(parts, from_domain);
-    let mut found: Vec<Found> = Vec::new();
+    let context = MessageContext::of(parts, from_domain);
+    let mut found: Vec<FoundCode> = Vec::new();
     for part in parts {
         let lines = Lines::of(part.shown.text.whole());
         for candidate in candidates(&part.shown, &lines) {
@@ -49,7 +49,7 @@ pub(crate) fn find(parts: &[Part], from_domain: Option<&str>) -> Vec<Code> {
                 known.add(part.source, judgement);
             } else if found.len() < FOUND_MAX {
                 let (code, source) = (candidate.code, part.source);
-                found.push(Found { code, source, judgement, parts: vec![source] });
+                found.push(FoundCode { code, source, judgement, parts: vec![source] });
             }
         }
     }
@@ -61,7 +61,7 @@ pub(crate) fn find(parts: &[Part], from_domain: Option<&str>) -> Vec<Code> {
     found.take(CODES_MAX).map(|(_, found)| found.into_code()).collect()
 }
 
-impl Found {
+impl FoundCode {
     fn add(&mut self, source: Source, judgement: Judgement) {
         if !self.parts.contains(&source) {
             self.parts.push(source);
@@ -89,7 +89,7 @@ const TERSE_MAX: usize = 240;
 
 /// Evidence of the whole message.
 #[derive(Debug, Clone, Default)]
-struct Context {
+struct MessageContext {
     /// Whether it names a one-time code.
     has_otp: bool,
     /// Whether it names any code.
@@ -121,7 +121,7 @@ struct Context {
     names: Vec<String>,
 }
 
-impl Context {
+impl MessageContext {
     fn of(parts: &[Part], from_domain: Option<&str>) -> Self {
         let mut context = Self::default();
         let domain =

@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 
-use self::reader::Reader;
+use self::reader::DocumentReader;
 use self::sheet::{Sheet, SheetReader};
 use crate::bounds::{self, ATTRIBUTES_MAX};
 use crate::text::Shown;
@@ -51,7 +51,7 @@ pub(crate) fn read(html: &str, limit: usize, characters: Characters) -> Shown {
         tokenize(&html, |token| reader.read(token));
         sheet = reader.finish();
     }
-    let mut reader = Reader::new(sheet, limit, characters);
+    let mut reader = DocumentReader::new(sheet, limit, characters);
     tokenize(&html, |token| reader.read(token));
     let mut shown = reader.finish();
     shown.cut |= whole > bounds::HTML_MAX;
@@ -87,7 +87,7 @@ impl<F: FnMut(Token) -> TokenSinkResult<()>> TokenSink for Sink<F> {
 
 /// Where a scan is within a tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum TagState {
     Between,
     Name,
     /// After `=`.
@@ -127,39 +127,39 @@ fn limit_attributes(html: &str) -> Cow<'_, str> {
 
 /// Where a tag has too many attributes, if it has, and where it ends: at its `>`.
 fn scan_tag(bytes: &[u8], start: usize) -> (Option<usize>, usize) {
-    let mut state = State::Name;
+    let mut state = TagState::Name;
     let mut attributes = 0;
     let mut excess = None;
     for (offset, byte) in bytes[start..].iter().enumerate() {
         let at = start + offset;
         let is_gap = byte.is_ascii_whitespace() || *byte == b'/';
         state = match (state, byte) {
-            (State::Quoted(quote), byte) => {
+            (TagState::Quoted(quote), byte) => {
                 if *byte == quote {
-                    State::Between
+                    TagState::Between
                 } else {
                     state
                 }
             }
             (_, b'>') => return (excess, at),
-            (State::Value, b'"' | b'\'') => State::Quoted(*byte),
-            (State::Value, byte) if byte.is_ascii_whitespace() => State::Value,
-            (State::Value | State::Unquoted, byte) => {
+            (TagState::Value, b'"' | b'\'') => TagState::Quoted(*byte),
+            (TagState::Value, byte) if byte.is_ascii_whitespace() => TagState::Value,
+            (TagState::Value | TagState::Unquoted, byte) => {
                 if byte.is_ascii_whitespace() {
-                    State::Between
+                    TagState::Between
                 } else {
-                    State::Unquoted
+                    TagState::Unquoted
                 }
             }
-            (State::Between | State::Name, b'=') if attributes > 0 => State::Value,
-            (State::Between | State::Name, _) if is_gap => State::Between,
-            (State::Name, _) => State::Name,
-            (State::Between, _) => {
+            (TagState::Between | TagState::Name, b'=') if attributes > 0 => TagState::Value,
+            (TagState::Between | TagState::Name, _) if is_gap => TagState::Between,
+            (TagState::Name, _) => TagState::Name,
+            (TagState::Between, _) => {
                 attributes += 1;
                 if attributes > ATTRIBUTES_MAX && excess.is_none() {
                     excess = Some(at);
                 }
-                State::Name
+                TagState::Name
             }
         };
     }

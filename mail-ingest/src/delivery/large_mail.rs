@@ -45,15 +45,15 @@ pub(super) enum SizeClass {
 pub(super) struct LargeMailUploader {
     store: Store,
     clock: Arc<dyn Clock>,
-    medium: Turns<Sender>,
-    large: Turns<Sender>,
+    medium: Turns<TurnParty>,
+    large: Turns<TurnParty>,
     /// Notified where an upload waited for Postgres as long as it may: those that wait for a turn would, too.
     silent: Notify,
 }
 
 /// Who takes turns with others: mail to a tenant and, within that, a peer by its widest network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Sender {
+pub(super) enum TurnParty {
     To(TenantKey),
     From(ClientNetwork),
 }
@@ -94,7 +94,7 @@ impl LargeMailUploader {
     pub(super) async fn acquire_turn(
         &self,
         mail: &ReceivedMail,
-    ) -> Result<Option<Turn<Sender>>, DeliveryOutcome> {
+    ) -> Result<Option<Turn<TurnParty>>, DeliveryOutcome> {
         let turns = match SizeClass::of(mail.data.len()) {
             SizeClass::Small => return Ok(None),
             SizeClass::Medium => &self.medium,
@@ -102,7 +102,7 @@ impl LargeMailUploader {
         };
         let tenant = mail.recipients.first().and_then(|recipient| recipient.tenant);
         let peer = Client::Address(mail.peer.address).widest();
-        let key = TurnKey { party: Sender::To(tenant), member: Sender::From(peer) };
+        let key = TurnKey { party: TurnParty::To(tenant), member: TurnParty::From(peer) };
         tokio::select! {
             biased;
             turn = turns.acquire(key, TURN_TIMEOUT) => turn.map(Some).map_err(|_| DeliveryOutcome::Busy),

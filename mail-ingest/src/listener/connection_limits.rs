@@ -60,12 +60,12 @@ struct Session {
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     activity: Arc<SessionActivity>,
-    _place: Place,
+    _place: CountedShare,
 }
 
 /// Where a connection counts.
 #[derive(Debug)]
-enum Place {
+enum CountedShare {
     /// In the sum only.
     Sum { _share: Share<ClientNetwork> },
     /// Also for its peer, with the share that the session has.
@@ -104,7 +104,9 @@ impl ConnectionLimits {
         let share = self.acquire_for_proxy()?;
         match peer.client {
             Some(client) => self.acquire_for_client(share, client),
-            None => Ok(ConnectionPermit { activity: Arc::default(), _place: Place::Sum { _share: share } }),
+            None => {
+                Ok(ConnectionPermit { activity: Arc::default(), _place: CountedShare::Sum { _share: share } })
+            }
         }
     }
 
@@ -136,7 +138,7 @@ impl ConnectionLimits {
         }
         let id = sessions.insert(Session { client, activity: Arc::clone(&activity), _share: share });
         let entry = SessionEntry { limits: self.clone(), peer: client.widest(), id };
-        Ok(ConnectionPermit { activity, _place: Place::Peer { _session: entry } })
+        Ok(ConnectionPermit { activity, _place: CountedShare::Peer { _session: entry } })
     }
 
     fn lock(&self) -> MutexGuard<'_, Sessions> {

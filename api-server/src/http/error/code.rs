@@ -53,14 +53,14 @@ pub(crate) const SESSION_EXPIRED: Code = (
 
 /// In the extensions of each error answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct RequestRefusal {
     /// The published code.
     pub(crate) code: &'static str,
     /// The limit or the resource that was used up; the code where the request itself is the reason.
     pub(crate) reason: &'static str,
 }
 
-impl Refusal {
+impl RequestRefusal {
     /// A refusal whose reason is the request itself.
     pub(crate) const fn of((_, code): Code) -> Self {
         Self { code, reason: code }

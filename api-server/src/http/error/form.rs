@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempmail_model::surface::DropInSurface;
 
 use super::ApiError;
-use super::code::{self, Code, Refusal};
+use super::code::{self, Code, RequestRefusal};
 
 /// Where the Model Context Protocol is served.
 pub(crate) const MCP_PATHS: [&str; 2] = ["/mcp", "/mcp/"];
@@ -90,7 +90,7 @@ impl ErrorForm {
             Self::Mcp => (status, Json(tempmail_mcp::transport_error(code, message))).into_response(),
             Self::DropIn(surface) => drop_in_response(surface, (status, code), message),
         };
-        response.extensions_mut().insert(Refusal::of((status, code)));
+        response.extensions_mut().insert(RequestRefusal::of((status, code)));
         if status == StatusCode::UNAUTHORIZED
             && let Some(challenge) = self.challenge(code)
         {

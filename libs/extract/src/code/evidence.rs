@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::candidate::Candidate;
 use super::shape::has_few_vowels;
-use super::{Context, between};
+use super::{MessageContext, between};
 use crate::Source;
 use crate::part::Part;
 use crate::text::{Lines, sentence_at};
@@ -81,7 +81,7 @@ pub(super) struct Occurrence<'a> {
     /// Its line, or its lines, as far as they are near.
     pub(super) line: Range<usize>,
     pub(super) sentence: Range<usize>,
-    pub(super) context: &'a Context,
+    pub(super) context: &'a MessageContext,
 }
 
 impl<'a> Occurrence<'a> {
@@ -89,7 +89,7 @@ impl<'a> Occurrence<'a> {
         candidate: &'a Candidate,
         part: &'a Part,
         lines: &'a Lines,
-        context: &'a Context,
+        context: &'a MessageContext,
     ) -> Self {
         let first_line = lines.index_at(candidate.range.start);
         let last_line = lines.index_at(candidate.range.end.saturating_sub(1));

@@ -1,6 +1,6 @@
 //! How likely a candidate is a code: what speaks for it, its make, and how it looks.
 
-use super::Context;
+use super::MessageContext;
 use super::candidate::Candidate;
 use super::evidence::{Evidence, Occurrence, Relation};
 use super::shape::{Shape, has_few_vowels, is_date, is_year};
@@ -21,7 +21,7 @@ pub(super) fn judge(
     candidate: &Candidate,
     part: &Part,
     lines: &Lines,
-    context: &Context,
+    context: &MessageContext,
 ) -> Option<Judgement> {
     if candidate.is_origin_bound {
         return Some(Judgement { score: 0.97, reason: "It is bound to an origin.", is_labelled: false });
@@ -78,7 +78,7 @@ fn of_relation(evidence: &Evidence, is_introduced: bool) -> f32 {
     near + named + about + sides
 }
 
-fn of_context(evidence: &Evidence, context: &Context) -> f32 {
+fn of_context(evidence: &Evidence, context: &MessageContext) -> f32 {
     let mut score = 0.0;
     if context.has_auth || context.has_otp {
         score += 0.08;

@@ -16,7 +16,7 @@ use crate::text::{Shown, ShownLink};
 
 /// An element that is open.
 #[derive(Debug)]
-struct Open {
+struct OpenElement {
     name: LocalName,
     kind: Kinds,
     /// Its kind, and those of the elements that it is in.
@@ -39,9 +39,9 @@ struct OpenLink {
 
 /// Reads tokens.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct DocumentReader {
     sheet: Sheet,
-    open: Vec<Open>,
+    open: Vec<OpenElement>,
     /// Elements that were nested too deep to be kept.
     too_deep: usize,
     /// The element whose raw text is passed over, such as `script`.
@@ -56,7 +56,7 @@ pub(super) struct Reader {
     is_over: bool,
 }
 
-impl Reader {
+impl DocumentReader {
     pub(super) fn new(sheet: Sheet, limit: usize, characters: Characters) -> Self {
         Self {
             sheet,
@@ -143,7 +143,7 @@ impl Reader {
             let quotes_from = is_quotation(tag).then(|| self.writer.end());
             let kind = Kinds::of(name);
             let kinds = self.open.last().map_or(kind, |around| around.kinds.or(kind));
-            self.open.push(Open { name: tag.name.clone(), kind, kinds, flow, look, quotes_from });
+            self.open.push(OpenElement { name: tag.name.clone(), kind, kinds, flow, look, quotes_from });
         } else {
             self.too_deep += 1;
         }
