@@ -3,13 +3,11 @@
 mod administration;
 mod check;
 mod client;
-mod completions;
-mod config_args;
 mod data_directory;
 mod kubectl;
 mod mail;
-mod mcp;
 mod migrate;
+mod output;
 mod print;
 mod role;
 mod up;
@@ -25,9 +23,8 @@ use tempmail_store::SchemaDefinition;
 use crate::process::open_files;
 use administration::{AdminArgs, audit, cluster, restored, system_domain, tenant, token};
 use client::ClientFailure;
-use config_args::ConfigArgs;
 use kubectl::Kubectl;
-use role::Role;
+use role::{ConfigArgs, Role};
 
 /// Runs the command of the arguments to its end; called as `kubectl-tempmail`, that of the plugin. What needs the
 /// database migrates to `schema`, or checks that this program works with the one that is there. An error is reported on
@@ -72,7 +69,7 @@ enum Command {
     /// Make addresses, and wait for mail, codes and links: a client of a server
     Mail(mail::MailArgs),
     /// Serve the tools of `mail` to a language model, over the Model Context Protocol by standard input and output
-    Mcp(mcp::McpArgs),
+    Mcp(mail::McpArgs),
     /// Manage tenants
     Tenant(AdminArgs<tenant::TenantCommand>),
     /// Manage the API tokens of a tenant
@@ -116,7 +113,7 @@ impl Cli {
             Command::Crds => print::crds(),
             Command::ApiReference => print::api_reference(),
             Command::Reasons => print::reasons(),
-            Command::Completions { shell } => completions::run(shell, Self::command()),
+            Command::Completions { shell } => print::completions(shell, Self::command()),
             Command::Up(args) => block_on(up::run(*args, schema)),
             Command::Migrate(args) => block_on(migrate::run(args.load()?, schema)),
             Command::Api(args) => block_on(role::run(Role::Api, args.load()?, schema)),
@@ -125,7 +122,7 @@ impl Cli {
             Command::Operator(args) => block_on(role::run(Role::Operator, args.load()?, schema)),
             Command::Check(args) => block_on(check::run(args)),
             Command::Mail(args) => block_on(mail::run(args)),
-            Command::Mcp(args) => block_on(mcp::run(args)),
+            Command::Mcp(args) => block_on(mail::serve_mcp(args)),
             Command::Tenant(args) => block_on(tenant::run(args, schema)),
             Command::Token(args) => block_on(token::run(args, schema)),
             Command::SystemDomain(args) => block_on(system_domain::run(args, schema)),

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
-use super::administration::output;
+use super::output;
 
 /// Time between two attempts of a step.
 const RETRY: Duration = Duration::from_secs(1);

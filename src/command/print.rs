@@ -1,8 +1,9 @@
 //! `tempmail config`, `openapi`, `crds`, `api-reference` and `reasons`: documents that are generated from the source and
-//! kept in the repository.
+//! kept in the repository; and `completions`, scripts by which shells complete commands and arguments.
 
 use std::io::Write as _;
 
+use clap_complete::{Shell, generate};
 use tempmail_api_server::{openapi_document, openapi_without_webhooks};
 use tempmail_runtime::config::reference;
 
@@ -36,5 +37,13 @@ pub(crate) fn api_reference() -> anyhow::Result<()> {
 /// Prints the reasons of conditions and events of custom resources, with their messages: `docs/reasons.md`.
 pub(crate) fn reasons() -> anyhow::Result<()> {
     std::io::stdout().write_all(tempmail_operator::reason_reference().as_bytes())?;
+    Ok(())
+}
+
+/// Prints the script for a shell.
+pub(crate) fn completions(shell: Shell, mut command: clap::Command) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    generate(shell, &mut command, "tempmail", &mut script);
+    std::io::stdout().write_all(&script)?;
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! `tempmail api`, `ingest`, `worker` and `operator`: a process with one role.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::Args;
 use tempmail_model::clock::SystemClock;
 use tempmail_model::key::MasterKey;
 use tempmail_operator::{kubernetes_client, platform_keys};
@@ -17,8 +19,31 @@ use tempmail_store::{GroupRole, SchemaDefinition, SchemaError, Store};
 use uuid::Uuid;
 
 use crate::process::open_files::{self, Server};
-use crate::process::{bus, clock_sync};
+use crate::process::{clock_sync, connect_bus};
 use crate::roles::{RoleContext, Roles};
+
+/// Where the configuration of a role comes from.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// YAML file with settings; `TEMPMAIL_…` environment variables override it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl ConfigArgs {
+    /// Loads the configuration, which must name a database.
+    ///
+    /// # Errors
+    /// It can't be read, or `postgres.url` is not set.
+    pub(crate) fn load(&self) -> anyhow::Result<Config> {
+        let config = Config::load(self.config.as_deref())?;
+        anyhow::ensure!(
+            !config.postgres.url.is_empty(),
+            "`postgres.url` is not set: set it in the file of --config, or set TEMPMAIL_POSTGRES__URL"
+        );
+        Ok(config)
+    }
+}
 
 /// Time between two attempts to reach Postgres at the start, and how long a statement of one may take.
 const RETRY: Duration = Duration::from_secs(1);
@@ -197,7 +222,7 @@ impl Start<'_> {
         let Self { config, store, readiness, .. } = self;
         let StartDatabase { clock, stream } = database;
         tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
-        let bus = bus::connect(&config, stream).await?;
+        let bus = connect_bus(&config, stream).await?;
         let roles =
             Roles::new(RoleContext { config: config.clone(), bus, clock, readiness: readiness.clone() });
         let roles = match keys {

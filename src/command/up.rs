@@ -2,12 +2,8 @@
 
 mod credentials;
 mod installation;
-mod keys;
-mod reserved_port;
 mod settings;
-mod sign_in;
 mod sink;
-mod up_args;
 mod welcome;
 
 use std::sync::Arc;
@@ -25,12 +21,12 @@ use tempmail_store::{SchemaDefinition, Store};
 
 use super::data_directory::DataDirectory;
 use crate::process::open_files::{self, Server};
-use crate::process::{bus, clock_sync};
+use crate::process::{clock_sync, connect_bus};
 use crate::roles::{RoleContext, Roles};
 pub(super) use credentials::{CREDENTIALS_FILE, Credentials};
 use installation::Installation;
+pub(crate) use settings::UpArgs;
 use settings::UpSettings;
-pub(crate) use up_args::UpArgs;
 
 /// Time between two checks whether the roles are ready.
 const READINESS_POLL: Duration = Duration::from_millis(10);
@@ -46,7 +42,7 @@ pub(crate) async fn run(args: UpArgs, schema: &SchemaDefinition) -> anyhow::Resu
     open_files::limit_connections(&mut settings.config, &[Server::Http, Server::Smtp]);
     let shutdown = Shutdown::on_signals()?;
     let directory = DataDirectory::open(args.data_dir.as_deref())?;
-    keys::load(&mut settings, &args, &directory)?;
+    credentials::load_keys(&mut settings, &args, &directory)?;
     if args.starttls {
         sink::set_certificate(&mut settings.config.smtp, &directory)?;
     }
@@ -117,7 +113,8 @@ async fn serve(
                 .await?
                 .with_host_check(&config.http);
         let roles = bind_roles(&config, keys, &installation).await?;
-        let (roles, sign_in_url) = sign_in::with_link(roles, &config, directory, &installation.credentials)?;
+        let (roles, sign_in_url) =
+            credentials::with_sign_in_link(roles, &config, directory, &installation.credentials)?;
         anyhow::Ok((config, installation, admin, roles, sign_in_url))
     };
     let Some(prepared) = shutdown.drain.run_until_cancelled(prepare).await else { return Ok(()) };
@@ -147,7 +144,7 @@ async fn bind_roles(config: &Arc<Config>, keys: Keys, installation: &Installatio
     let connect = |name| Store::connect(config.postgres.url.expose(), config.postgres.pool, name);
     let context = RoleContext {
         config: config.clone(),
-        bus: bus::connect(config, *stream).await?,
+        bus: connect_bus(config, *stream).await?,
         clock: clock.clone(),
         readiness: readiness.clone(),
     };

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::{AuditEntry, SchemaDefinition};
 
-use super::database::{DatabaseArgs, explain};
-use super::output;
 use super::tenant::find;
+use super::{DatabaseArgs, explain};
+use crate::command::output;
 
 /// What to list.
 #[derive(Debug, Args)]

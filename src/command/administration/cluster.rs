@@ -8,9 +8,8 @@ use tempmail_store::{
 };
 use uuid::Uuid;
 
-use super::admin_args::AdminArgs;
-use super::database::{Database, explain, explain_owner};
-use super::output;
+use super::{AdminArgs, Database, explain, explain_owner};
+use crate::command::output;
 
 /// Subcommands of `cluster`.
 #[derive(Debug, Subcommand)]

@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::{AcceptedToken, SchemaDefinition};
 
-use super::admin_args::AdminArgs;
-use super::database::{explain, explain_owner};
-use super::output;
+use super::{AdminArgs, explain, explain_owner};
+use crate::command::output;
 
 /// Subcommands of `database`.
 #[derive(Debug, Subcommand)]

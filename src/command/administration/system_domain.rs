@@ -11,9 +11,8 @@ use tempmail_store::{
     ManagedBy, SchemaDefinition, SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage,
 };
 
-use super::admin_args::AdminArgs;
-use super::database::{Database, explain};
-use super::output;
+use super::{AdminArgs, Database, explain};
+use crate::command::output;
 
 /// Subcommands of `system-domain`.
 #[derive(Debug, Subcommand)]

@@ -13,9 +13,8 @@ use tempmail_model::retention::RetentionClass;
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::{LimitUsage, ManagedBy, SchemaDefinition, Tenant, TenantChange, TenantLimits};
 
-use super::admin_args::AdminArgs;
-use super::database::{Database, explain};
-use super::output;
+use super::{AdminArgs, Database, explain};
+use crate::command::output;
 
 /// Subcommands of `tenant`.
 #[derive(Debug, Subcommand)]

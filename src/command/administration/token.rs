@@ -9,10 +9,9 @@ use tempmail_model::timestamp::timestamp;
 use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TokenKind, is_token_name};
 use tempmail_store::{ChangeError, CreateOutcome, ListedToken, NewToken, SchemaDefinition, Tenant};
 
-use super::admin_args::AdminArgs;
-use super::database::{Database, explain};
-use super::output;
 use super::tenant::find;
+use super::{AdminArgs, Database, explain};
+use crate::command::output;
 
 /// `created_by` of tokens that this command creates; also their default name.
 const CREATED_BY: &str = "cli";

@@ -9,8 +9,8 @@ use kube::{Api, ResourceExt as _};
 use tempmail_client::shown_text::escaped_line;
 use tempmail_crds::{Condition, CustomDomain, DnsRecord, DnsRecordType, VerificationState};
 
-use super::connection::{Connection, explain};
-use crate::command::administration::output;
+use super::{Connection, explain};
+use crate::command::output;
 
 /// Time to live of the records in a zone file, seconds: changes are seen at the next check.
 const TTL_SECONDS: u32 = 300;

@@ -9,9 +9,9 @@ use tempmail_client::{
 };
 
 use super::instead::{self, Wanted};
-use super::output;
-use super::request::{FeatureArg, ScopeArgs};
+use super::{FeatureArg, ScopeArgs, print_fields};
 use crate::command::client::ClientFailure;
+use crate::command::output;
 
 /// Which mail, and how long.
 #[derive(Debug, clap::Args)]
@@ -97,7 +97,7 @@ pub(super) async fn for_mail(
     let links = extraction.links.iter().filter_map(safe_link);
     fields.extend(links.map(|link| ("link", format!("{} {}", link.kind, link.url))));
     fields.push(("next", next_since));
-    output::fields(&fields)
+    print_fields(&fields)
 }
 
 /// Prints the code and a line break.

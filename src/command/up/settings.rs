@@ -1,15 +1,18 @@
 //! The configuration of `up`: flags override the environment, then the file, then `up`'s own defaults.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::ErrorKind;
+use std::net::{AddrParseError, IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
+use clap::Args;
 use serde_json::{Value, json};
+use socket2::Socket;
 use tempmail_model::address::normalize_domain;
 use tempmail_runtime::config::{Compat, Config, Sources};
+use tempmail_runtime::listener::bound_socket;
 
-use super::reserved_port::ReservedPort;
 use super::sink;
-use super::up_args::UpArgs;
 
 /// The settings of `up`, from all sources.
 pub(super) struct UpSettings {
@@ -99,10 +102,90 @@ pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() { (Ipv4Addr::LOCALHOST, address.port()).into() } else { address }
 }
 
+/// Arguments of `up`; they override the settings of file and environment.
+#[derive(Debug, Args)]
+pub(crate) struct UpArgs {
+    /// Directory for all data [default: ~/.local/share/tempmail, as root /var/lib/tempmail]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(super) data_dir: Option<PathBuf>,
+    /// Use this Postgres instead of an embedded one
+    #[arg(long, value_name = "URL")]
+    pub(super) postgres_url: Option<String>,
+    /// Redis for several `up` over one Postgres: they share limits and notify each other of new mail
+    #[arg(long, value_name = "URL")]
+    pub(super) redis_url: Option<String>,
+    /// Address of the HTTP interface [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) http: Option<SocketAddr>,
+    /// Address of inbound SMTP [default: 127.0.0.1:2525]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) smtp: Option<SocketAddr>,
+    /// Address of probes and metrics [default: 127.0.0.1:9090]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) admin: Option<SocketAddr>,
+    /// System domain to create; may be repeated [default, if there is no system domain: inbox.localhost; with --sink: sink.example.com]
+    #[arg(long = "domain", value_name = "DOMAIN")]
+    pub(super) domains: Vec<String>,
+    /// Query this DNS server for custom domains instead of their own name servers; may be repeated
+    #[arg(long = "dns-server", value_name = "ADDRESS", value_parser = dns_server)]
+    pub(super) dns_servers: Vec<SocketAddr>,
+    /// Catch all mail, for tests: any recipient domain, any password, no reserved names
+    #[arg(long)]
+    pub(super) sink: bool,
+    /// Offer STARTTLS with a certificate that signs itself, which the data directory keeps [default: only with a certificate of yours]
+    #[arg(long, requires = "sink")]
+    pub(super) starttls: bool,
+    /// Let the sink listen on addresses that other machines reach
+    #[arg(long, requires = "sink")]
+    pub(super) force: bool,
+    /// File with the keys of the installation, created if missing; share it between several `up`
+    /// over one Postgres [default: keys.json in the data directory]
+    #[arg(long, value_name = "FILE")]
+    pub(super) keys: Option<PathBuf>,
+    /// YAML file with settings; `TEMPMAIL_…` environment variables override it
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Download PostgreSQL even if it is installed
+    #[arg(long, hide = true)]
+    pub(super) download_postgres: bool,
+}
+
+/// The address of a DNS server; the port is 53 unless given.
+fn dns_server(text: &str) -> Result<SocketAddr, AddrParseError> {
+    text.parse().or_else(|_| Ok((text.parse::<IpAddr>()?, 53).into()))
+}
+
+/// A port of this process that nothing listens on yet, until this is dropped.
+///
+/// Its socket is bound and does not listen: the system neither gives the port to whoever asks for any nor uses it for
+/// connections. A listener takes it by its number, because both sockets set `SO_REUSEADDR` (socket(7)).
+pub(super) struct ReservedPort {
+    /// The address with the port.
+    pub(super) address: SocketAddr,
+    _socket: Socket,
+}
+
+impl ReservedPort {
+    /// Reserves a free port of the host of `any`, whose port is 0.
+    ///
+    /// # Errors
+    /// The host is not this machine, or no port is free.
+    pub(super) fn choose(any: SocketAddr) -> anyhow::Result<Self> {
+        let reserve = || -> std::io::Result<Self> {
+            let socket = bound_socket(any)?;
+            let address = socket.local_addr()?.as_socket().ok_or(ErrorKind::AddrNotAvailable)?;
+            Ok(Self { address, _socket: socket })
+        };
+        reserve().with_context(|| format!("can't listen on {any}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
     use tempmail_runtime::config::DnsMode;
+    use tempmail_runtime::listener::Listener;
+    use tokio::net::{TcpSocket, TcpStream};
 
     use super::*;
     use crate::command::{Cli, Command};
@@ -143,5 +226,18 @@ mod tests {
         let servers: Vec<String> =
             with_servers.config.dns.servers.iter().map(SocketAddr::to_string).collect();
         assert_eq!(servers, ["192.0.2.53:53", "[2001:db8::53]:5353"]);
+    }
+
+    #[tokio::test]
+    async fn keeps_the_port_from_others_until_a_listener_names_it() {
+        let reserved = ReservedPort::choose(([127, 0, 0, 1], 0).into()).unwrap();
+        assert_ne!(reserved.address.port(), 0);
+
+        let other = TcpSocket::new_v4().unwrap().bind(reserved.address);
+        assert_eq!(other.unwrap_err().kind(), ErrorKind::AddrInUse);
+
+        let listener = Listener::bind(reserved.address).unwrap();
+        drop(reserved);
+        TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     }
 }

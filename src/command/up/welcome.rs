@@ -6,9 +6,8 @@ use std::path::Path;
 use tempmail_model::surface::DropInSurface;
 use tempmail_runtime::config::Config;
 
-use super::credentials::Credentials;
+use super::credentials::{Credentials, SIGN_IN_LINK_FILE};
 use super::settings::reachable;
-use super::sign_in;
 use crate::command::data_directory::DataDirectory;
 
 /// Prints a line about a slow step to standard error.
@@ -38,8 +37,7 @@ pub(super) fn print(
             format!("  page         {base_url}\n  dashboard    {url} (signs in, once)\n")
         }
         Some(_) => format!(
-            "  page         {base_url}\n  dashboard    the link in {path}/{} signs in, once\n",
-            sign_in::FILE
+            "  page         {base_url}\n  dashboard    the link in {path}/{SIGN_IN_LINK_FILE} signs in, once\n"
         ),
     };
     let drop_ins: String = DropInSurface::ALL

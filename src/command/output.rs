@@ -7,26 +7,23 @@ use serde::Serialize;
 use tempmail_client::shown_text::{escaped_json, escaped_line, escaped_text};
 
 /// Prints one line. Characters that a terminal obeys, that hide text or that change its order are escaped.
-pub(in crate::command) fn line(text: &str) -> anyhow::Result<()> {
+pub(super) fn line(text: &str) -> anyhow::Result<()> {
     print(&escaped_line(text))
 }
 
 /// Prints text of several lines: on a terminal with the same characters escaped, elsewhere as it is.
-pub(in crate::command) fn text(text: &str) -> anyhow::Result<()> {
+pub(super) fn text(text: &str) -> anyhow::Result<()> {
     if std::io::stdout().is_terminal() { print(&escaped_text(text)) } else { print(text) }
 }
 
 /// Prints an indented JSON document. The same characters are escaped as in JSON, so that its values stay as they are.
-pub(in crate::command) fn json(value: &impl Serialize) -> anyhow::Result<()> {
+pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     print(&escaped_json(&serde_json::to_string_pretty(value)?))
 }
 
 /// Prints a table with a header row, a line for each row, escaped as [`line`] does; columns are as wide as their longest
 /// cell.
-pub(in crate::command) fn table<const N: usize>(
-    header: [&str; N],
-    rows: &[[String; N]],
-) -> anyhow::Result<()> {
+pub(super) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     for text in lines(header, rows) {
         writeln!(out, "{text}")?;
