@@ -58,25 +58,19 @@ fn reports_missing_wrong_and_undocumented_fields() {
 
 #[test]
 fn reports_undocumented_fields_of_nested_objects() {
-    let mut message = json!({
-        "id": "00000000-0000-7000-8000-000000000000", "address": "a@b.example", "sender": "", "from": "",
-        "from_email": "", "to": [], "subject": "", "preview_text": "", "text_body": "", "html_body": "",
-        "headers": [{"name": "To", "value": "x"}], "size": 1, "is_read": true,
-        "attachments": [{"index": 0, "filename": null, "content_type": "text/plain", "size": 1,
-                         "content_id": null, "inline": false}],
-        "created_at": "2026-11-21T10:00:00.123Z", "expires_at": "2026-11-21T10:00:00.123Z",
-        "codes": [], "links": [],
+    let mut found = json!({
+        "codes": [{"code": "4711", "confidence": 0.9, "source": "text", "reason": "x"}], "links": [],
     });
-    let path = "/api/messages/x";
-    assert_valid(&Method::GET, path, &answer(200, &LIMIT, &message));
-    message["surprise"] = json!(1);
-    assert_invalid(&Method::GET, path, &answer(200, &LIMIT, &message), "surprise");
-    message.as_object_mut().unwrap().remove("surprise");
-    message["attachments"][0]["surprise"] = json!(1);
-    assert_invalid(&Method::GET, path, &answer(200, &LIMIT, &message), "surprise");
-    message["attachments"][0].as_object_mut().unwrap().remove("surprise");
-    message["attachments"][0]["filename"] = json!(7);
-    assert_invalid(&Method::GET, path, &answer(200, &LIMIT, &message), "");
+    let path = "/api/messages/x/codes";
+    assert_valid(&Method::GET, path, &answer(200, &LIMIT, &found));
+    found["surprise"] = json!(1);
+    assert_invalid(&Method::GET, path, &answer(200, &LIMIT, &found), "surprise");
+    found.as_object_mut().unwrap().remove("surprise");
+    found["codes"][0]["surprise"] = json!(1);
+    assert_invalid(&Method::GET, path, &answer(200, &LIMIT, &found), "surprise");
+    found["codes"][0].as_object_mut().unwrap().remove("surprise");
+    found["codes"][0]["code"] = json!(7);
+    assert_invalid(&Method::GET, path, &answer(200, &LIMIT, &found), "");
 }
 
 #[test]

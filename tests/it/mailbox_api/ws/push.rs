@@ -29,20 +29,12 @@ async fn pushes_new_mail_with_the_documented_fields() {
     let mail = smtp::message("Ada <ada@client.example>", "A subject", "The text of it.");
     send_mail(app.smtp(), "bounces@client.example", "fields+tag@inbox.localhost", &mail).await;
     let message = pushed(&mut socket).await;
-    let listed = app.messages(&mailbox).await.remove(0);
-    let expected = json!({
-        "type": "new_email",
-        "id": listed["id"],
-        "sender": "bounces@client.example",
-        "from": "Ada <ada@client.example>",
-        "subject": "A subject",
-        "preview_text": "The text of it.",
-        "size": listed["size"],
-        "created_at": listed["created_at"],
-        "account_id": mailbox.id,
-        "address": "fields+tag@inbox.localhost",
-    });
-    assert_eq!(message, expected);
+    let mut expected = app.messages(&mailbox).await.remove(0);
+    expected.as_object_mut().unwrap().remove("is_read");
+    expected["type"] = json!("new_email");
+    expected["account_id"] = json!(mailbox.id);
+    expected["address"] = json!("fields+tag@inbox.localhost");
+    assert_eq!(message, expected, "as it is listed, and whose it is");
     let full = app.get_mailbox(&mailbox, &format!("/api/messages/{}", id(&message))).await.expect(200);
     assert_eq!(full["text_body"].as_str().unwrap().trim(), "The text of it.");
 }
