@@ -13,24 +13,20 @@
 //! Every request reads the store once, so that a revoked right is refused at once.
 
 mod authenticator;
+mod browser_session;
 mod caller;
 mod drop_in_caller;
 mod jwt;
 mod live_caller;
 mod password;
-mod session_cookie;
-mod sign_in_link;
 mod subscriber_credential;
 
 pub(crate) use authenticator::Authenticator;
-pub(crate) use caller::MailboxCaller;
-pub(crate) use caller::TenantCaller;
-pub(crate) use caller::{ProCaller, ProToken};
+pub use browser_session::SignInLink;
+pub(crate) use browser_session::{SessionCookie, UnusedSignInLink};
+pub(crate) use caller::{MailboxCaller, ProCaller, ProToken, TenantCaller};
 pub(crate) use drop_in_caller::DropInCaller;
 pub(crate) use jwt::VerifiedMailboxToken;
 pub(crate) use live_caller::{LiveCaller, MailCaller, McpCaller, StreamCaller};
 pub(crate) use password::Passwords;
-pub(crate) use session_cookie::SessionCookie;
-pub use sign_in_link::SignInLink;
-pub(crate) use sign_in_link::UnusedSignInLink;
 pub(crate) use subscriber_credential::SubscriberCredential;

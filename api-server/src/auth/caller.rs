@@ -1,4 +1,5 @@
-//! Callers with a mailbox JWT, with a Pro token or with a session of one, and what all callers of a tenant have in common.
+//! Callers with a mailbox JWT, with a Pro token or with a session of one, and what all callers of a tenant have in
+//! common.
 
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::HeaderMap;
@@ -12,9 +13,9 @@ use tempmail_store::{Actor, Mailbox};
 use uuid::Uuid;
 
 use super::authenticator::{Authenticator, client_of};
+use super::browser_session;
 use super::jwt::{ProSession, VerifiedProSession};
 use super::live_caller::LiveCaller;
-use super::session_cookie;
 use crate::http::error::{ApiError, V1Error};
 use crate::http::rate_limit::RateLimitHeaders;
 
@@ -89,7 +90,7 @@ impl<S: AsRef<Authenticator> + AsRef<Http> + Send + Sync> FromRequestParts<S> fo
         let client = client_of(parts)?;
         let (presented, is_cookie) = match bearer(&parts.headers)? {
             Some(presented) => (presented, false),
-            None => (session_cookie::presented(state.as_ref(), parts)?, true),
+            None => (browser_session::presented(state.as_ref(), parts)?, true),
         };
         let session = if is_cookie || !presented.starts_with(TokenKind::Pro.prefix()) {
             match auth.pro_sessions.verify(presented, auth.clock.now()).ok_or(ApiError::InvalidToken)? {

@@ -58,8 +58,8 @@ async fn authenticate<S>(
     Ok(DropInCaller { tenant, token: token.id, expires_at, client, surface: PhantomData })
 }
 
-/// The token of a request: in `x-api-token`, as a Bearer token, as the password of HTTP Basic or, where that is empty, as
-/// its user name. Clients send a `Bearer` with nothing behind it before they have a token: no credential.
+/// The token of a request: in `x-api-token`, as a Bearer token, as the password of HTTP Basic or, where that is
+/// empty, as its user name. Clients send a `Bearer` with nothing behind it before they have a token: no credential.
 ///
 /// # Errors
 /// [`ApiError::InvalidToken`]: more than one credential, or a malformed one.

@@ -1,6 +1,6 @@
-//! JWTs that this service issues and verifies: HS256 with `kid`, by keys derived for one purpose each. A mailbox token is
-//! valid for 7 days and bound to a mailbox and its password epoch. A Pro session is valid for 12 h, acts as a Pro token and
-//! ends with it.
+//! JWTs that this service issues and verifies: HS256 with `kid`, by keys derived for one purpose each. A mailbox
+//! token is valid for 7 days and bound to a mailbox and its password epoch. A Pro session is valid for 12 h, acts as
+//! a Pro token and ends with it.
 
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};

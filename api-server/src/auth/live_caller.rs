@@ -103,8 +103,8 @@ impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for StreamCaller
     }
 }
 
-/// The live token of a request of the Model Context Protocol, in `x-api-token` or `Authorization: Bearer`. Extracting it
-/// counts the request against the token's rate. What it may do, the requests decide that are made with it.
+/// The live token of a request of the Model Context Protocol, in `x-api-token` or `Authorization: Bearer`. Extracting
+/// it counts the request against the token's rate. What it may do, the requests decide that are made with it.
 #[derive(Debug)]
 pub(crate) struct McpCaller(pub(crate) LiveToken);
 

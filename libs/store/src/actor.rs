@@ -1,5 +1,5 @@
-//! Who makes a change, for the audit trail. An operator acts for an object, which its statements name with the epoch; other
-//! changes are made over a connection that carries the actor.
+//! Who makes a change, for the audit trail. An operator acts for an object, which its statements name with the epoch;
+//! other changes are made over a connection that carries the actor.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

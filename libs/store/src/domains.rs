@@ -43,7 +43,8 @@ fn key_from_row(row: &PgRow) -> Result<SealedVerifyTokenKey, StoreError> {
 }
 
 impl Store {
-    /// Keeps `generated` as the key of verify tokens, unless a key is kept already; returns the one that is kept, whoever kept it first.
+    /// Keeps `generated` as the key of verify tokens, unless a key is kept already; returns the one that is kept,
+    /// whoever kept it first.
     pub async fn ensure_verify_token_key(
         &self,
         generated: &SealedVerifyTokenKey,
@@ -61,8 +62,8 @@ impl Store {
         self.fetch_optional(sqlx::query(statement), key_from_row).await
     }
 
-    /// Keeps the same key of verify tokens sealed with another one, unless it is no longer sealed as in `former`; returns whether it is
-    /// kept.
+    /// Keeps the same key of verify tokens sealed with another one, unless it is no longer sealed as in `former`;
+    /// returns whether it is kept.
     pub async fn reseal_verify_token_key(
         &self,
         former: &SealedVerifyTokenKey,

@@ -58,9 +58,9 @@ impl Store {
         Self { connections, actor: None, timeout: self.timeout }
     }
 
-    /// The same connections, for statements that are given up after `timeout` (with [`StoreError::Silent`] once they have
-    /// a connection), in which the time until there is one is included. Without it, that is 31 s: longer than Postgres lets a
-    /// statement run.
+    /// The same connections, for statements that are given up after `timeout` (with [`StoreError::Silent`] once they
+    /// have a connection), in which the time until there is one is included. Without it, that is 31 s: longer than
+    /// Postgres lets a statement run.
     #[must_use]
     pub fn within(&self, timeout: Duration) -> Self {
         Self { timeout, ..self.clone() }
@@ -146,10 +146,11 @@ impl Store {
         Ok(self.run(statement).await?.1)
     }
 
-    /// Waits until what earlier transactions changed is on disk, also those that did not wait for it so that nobody waits
-    /// for their locks meanwhile.
+    /// Waits until what earlier transactions changed is on disk, also those that did not wait for it so that nobody
+    /// waits for their locks meanwhile.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
-        // Its commit waits for all that was written to the log before. Text: sqlx would ask what a position of the log is.
+        // Its commit waits for all that was written to the log before. Text: sqlx would ask what a position of the
+        // log is.
         self.execute(sqlx::query("/* flush */ SELECT pg_logical_emit_message(true, 'tempmail', '')::text"))
             .await
     }

@@ -46,8 +46,8 @@ impl AcceptedToken {
 }
 
 impl Store {
-    /// Begins a generation of the stream, and ends every Pro session that began before `now` and every minted token. Returns the position of
-    /// the stream. Needs the login of the schema's owner.
+    /// Begins a generation of the stream, and ends every Pro session that began before `now` and every minted token.
+    /// Returns the position of the stream. Needs the login of the schema's owner.
     pub async fn database_restored(&self, now: Timestamp) -> Result<i64, StoreError> {
         let statement =
             sqlx::query("/* database_restored */ SELECT database_restored($1)").bind(now.to_sqlx());

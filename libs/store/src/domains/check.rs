@@ -195,9 +195,9 @@ fn with_findings<'q>(
 }
 
 impl Store {
-    /// Accepts at most one request in `pause` of the owner of a custom domain, with the API token `token`, to check it.
-    /// One that was deactivated, and that no Kubernetes object manages, is active again and ends with what the token comes
-    /// from.
+    /// Accepts at most one request in `pause` of the owner of a custom domain, with the API token `token`, to check
+    /// it. One that was deactivated, and that no Kubernetes object manages, is active again and ends with what the
+    /// token comes from.
     ///
     /// # Errors
     /// [`StoreError`]; [`StoreError::TokenEnded`].

@@ -9,9 +9,8 @@ use tempmail_model::verification::{FailureReason, RecordFinding, VerifyStatus};
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::managed_by::{ChangeError, ManagedBy};
 use crate::pool::Store;
-use crate::row::{optional_time, rows_before, time};
+use crate::row::{ChangeError, ManagedBy, optional_time, rows_before, time};
 
 /// A custom domain of a tenant.
 #[derive(Debug, Clone)]

@@ -8,9 +8,8 @@ use tempmail_model::id::new_id;
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::managed_by::ManagedBy;
 use crate::pool::Store;
-use crate::row::{first_column, time};
+use crate::row::{ManagedBy, first_column, time};
 
 /// A system domain that serves, with the number of its mailboxes.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use super::cluster::Epoch;
 use super::resource::{DeclareResult, declare_result};
 use crate::error::StoreError;
 use crate::pool::Store;
-use crate::tenants::tenant::TenantLimits;
+use crate::tenants::TenantLimits;
 
 /// The tenant that an object declares.
 #[derive(Debug, Clone, Copy)]

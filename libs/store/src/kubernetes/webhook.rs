@@ -10,7 +10,7 @@ use super::cluster::{Epoch, activate_row, fenced};
 use super::resource::{DeclareResult, declare_result};
 use crate::error::StoreError;
 use crate::pool::Store;
-use crate::webhooks::webhook::NewWebhook;
+use crate::webhooks::NewWebhook;
 
 /// The webhook of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,6 @@
-//! Makes the rights at the objects of tempmail those that `rights` lists: none for PUBLIC, and exactly its own for each
-//! group role. What administrators grant to other roles stays, and objects that are not part of tempmail are left alone.
+//! Makes the rights at the objects of tempmail those that `rights` lists: none for PUBLIC, and exactly its own for
+//! each group role. What administrators grant to other roles stays, and objects that are not part of tempmail are
+//! left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +11,8 @@ use super::group_role::GroupRole;
 use super::rights::Privilege;
 use crate::error::StoreError;
 
-/// The rights of PUBLIC ($1: names of tables) and of the group roles ($2) at our tables, views and functions. The rights
-/// of an owner are not among them, should a group role be one.
+/// The rights of PUBLIC ($1: names of tables) and of the group roles ($2) at our tables, views and functions. The
+/// rights of an owner are not among them, should a group role be one.
 const GRANTED: &str = "\
 /* migrate */ WITH object (kind, name, column_name, owner, acl) AS (
     SELECT 'TABLE', c.oid::regclass::text, NULL, c.relowner, c.relacl

@@ -1,5 +1,5 @@
-//! The group roles: roles of Postgres that can't log in and have the rights of a role of tempmail. The login of a process is a
-//! member of one, and is checked for these rights.
+//! The group roles: roles of Postgres that can't log in and have the rights of a role of tempmail. The login of a
+//! process is a member of one, and is checked for these rights.
 
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 use tempmail_model::role_prefix::RolePrefix;

@@ -1,5 +1,5 @@
-//! The version of the schema. `tempmail migrate` (and `up`) update it and report what they found changed by hand; roles only
-//! check it.
+//! The version of the schema. `tempmail migrate` (and `up`) update it and report what they found changed by hand;
+//! roles only check it.
 
 use std::collections::BTreeMap;
 use std::fmt;

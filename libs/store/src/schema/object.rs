@@ -147,8 +147,8 @@ pub(super) async fn deviations(
     Ok(found.collect())
 }
 
-/// Applies the files whose text or objects changed, drops objects that no compatible program uses any more, and makes the
-/// rights of PUBLIC and the group roles those of this version; all of it in one transaction. `by_hand` is what
+/// Applies the files whose text or objects changed, drops objects that no compatible program uses any more, and makes
+/// the rights of PUBLIC and the group roles those of this version; all of it in one transaction. `by_hand` is what
 /// [`deviations`] found before the migrations.
 pub(super) async fn apply(
     connection: &mut PgConnection,

@@ -295,8 +295,8 @@ impl Store {
     /// Removes a mailbox: hidden at once, its mail deleted by the worker. On a system domain its address is held for
     /// `hold_days`. `false` where it is removed already, or a Kubernetes object manages it.
     ///
-    /// One statement, so that its lock on the stream, which it takes last to wait for the mail in flight, does not outlive
-    /// this process.
+    /// One statement, so that its lock on the stream, which it takes last to wait for the mail in flight, does not
+    /// outlive this process.
     pub async fn remove_mailbox(&self, id: Uuid, now: Timestamp, hold_days: u16) -> Result<bool, StoreError> {
         self.fetch_value(
             sqlx::query("/* remove_mailbox */ SELECT remove_mailbox($1, 'api', $2, $3)")
@@ -335,8 +335,8 @@ impl Store {
         Ok(removed.unsigned_abs())
     }
 
-    /// Erases the passwords of removed mailboxes whose address is no longer held: they can't be created again. Returns how
-    /// many.
+    /// Erases the passwords of removed mailboxes whose address is no longer held: they can't be created again.
+    /// Returns how many.
     pub async fn erase_released_passwords(&self, now: Timestamp) -> Result<u64, StoreError> {
         let statement = sqlx::query(
             "/* erase_released_passwords */

@@ -1,5 +1,5 @@
-//! What tokens make: minted tokens, which are for one address, and Pro sessions. A session is a JWT that names its token; the
-//! store only knows which of them were ended.
+//! What tokens make: minted tokens, which are for one address, and Pro sessions. A session is a JWT that names its
+//! token; the store only knows which of them were ended.
 
 use jiff::{SignedDuration, Timestamp};
 use jiff_sqlx::ToSqlx as _;
@@ -119,7 +119,8 @@ impl MintOutcome {
 }
 
 impl Store {
-    /// The live token with this hash, of a tenant or minted; it may be inactive, revoked or expired. `None`: there is none.
+    /// The live token with this hash, of a tenant or minted; it may be inactive, revoked or expired. `None`: there is
+    /// none.
     pub async fn find_live_token(&self, hash: TokenHash) -> Result<Option<LiveToken>, StoreError> {
         let statement = sqlx::query(FIND_LIVE_TOKEN).bind(hash.as_bytes().as_slice());
         self.fetch_optional(statement, LiveToken::from_row).await

@@ -9,9 +9,8 @@ use tempmail_model::limits::OWNED_PAGE_SIZE;
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::managed_by::ChangeError;
 use crate::pool::Store;
-use crate::row::{rows_before, time};
+use crate::row::{ChangeError, rows_before, time};
 
 /// A mailbox in the list of its tenant.
 #[derive(Debug, Clone)]
@@ -109,8 +108,9 @@ impl Store {
         self.fetch_optional(statement, TenantMailbox::from_row).await
     }
 
-    /// Sets another password (`password_hash`, PHC string) of a tenant's mailbox with the API token `token`, and revokes
-    /// all of its JWTs. A mailbox that was deactivated is active again; it ends with what its new password comes from.
+    /// Sets another password (`password_hash`, PHC string) of a tenant's mailbox with the API token `token`, and
+    /// revokes all of its JWTs. A mailbox that was deactivated is active again; it ends with what its new password
+    /// comes from.
     ///
     /// # Errors
     /// [`StoreError`]; [`StoreError::TokenEnded`].

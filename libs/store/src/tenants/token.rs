@@ -11,9 +11,8 @@ use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::managed_by::{ChangeError, CreateOutcome};
 use crate::pool::Store;
-use crate::row::{first_column, optional_time, rows_before, time};
+use crate::row::{ChangeError, CreateOutcome, first_column, optional_time, rows_before, time};
 
 /// How long a revoked or expired token is listed.
 pub const ENDED_TOKEN_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);

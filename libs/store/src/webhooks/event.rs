@@ -26,9 +26,9 @@ macro_rules! message_of_event {
     };
 }
 
-/// SQL for the events `$events` of the webhook `$1` that `$2` holds, with their messages at `$3`. The events of a mailbox
-/// wait while its domain does not serve; all of a webhook wait while its tenant is suspended, or while its secret is not
-/// delivered to its owner.
+/// SQL for the events `$events` of the webhook `$1` that `$2` holds, with their messages at `$3`. The events of a
+/// mailbox wait while its domain does not serve; all of a webhook wait while its tenant is suspended, or while its
+/// secret is not delivered to its owner.
 macro_rules! pending_events {
     ($name:literal, $columns:literal, $events:literal) => {
         concat!(

@@ -15,10 +15,10 @@ use crate::pool::Store;
 /// How long the lease of a webhook lasts unless it is renewed.
 pub const WEBHOOK_LEASE: Duration = Duration::from_secs(15);
 
-/// SQL that claims webhooks of the lanes `$lane (webhook, due_at)`: each with the time of its event that is due first. The
-/// webhook whose last lease ended first comes first. A process claims its own leases again at once if it does not work on
-/// them, because a release failed or the answer to a claim was lost. A webhook that failed once, with a status, is not
-/// failing yet: another event is tried at once.
+/// SQL that claims webhooks of the lanes `$lane (webhook, due_at)`: each with the time of its event that is due
+/// first. The webhook whose last lease ended first comes first. A process claims its own leases again at once if it
+/// does not work on them, because a release failed or the answer to a claim was lost. A webhook that failed once,
+/// with a status, is not failing yet: another event is tried at once.
 macro_rules! claim {
     ($name:literal, $lane:literal) => {
         concat!(
@@ -47,8 +47,8 @@ macro_rules! claim {
     };
 }
 
-/// Each webhook with pending events is found by one step in their index; the first step starts at the nil UUID, which no
-/// webhook has.
+/// Each webhook with pending events is found by one step in their index; the first step starts at the nil UUID, which
+/// no webhook has.
 const CLAIM_WEBHOOKS: &str = claim!(
     "/* claim_webhooks */",
     "
