@@ -25,7 +25,7 @@ use tempmail_store::{Generation, Store};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use generations::{GenerationNumber, Generations, Position};
+pub(crate) use generations::{Generations, Position};
 pub(crate) use registry::Topic;
 pub(crate) use ring::ArrivedMessage;
 pub(crate) use signal::Notifications;

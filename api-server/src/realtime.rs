@@ -3,9 +3,9 @@
 mod answer;
 pub(crate) mod cursor;
 pub(crate) mod filter;
-mod filter_pages;
+pub(crate) mod follower;
 pub(crate) mod long_poll;
 pub(crate) mod mail_wait;
+pub(crate) mod scope;
 pub(crate) mod sse;
-pub(crate) mod subscription;
 pub(crate) mod websocket;

@@ -60,6 +60,11 @@ impl Generations {
         self.read().current()
     }
 
+    /// The position before all mail.
+    pub(crate) fn oldest(&self) -> Position {
+        Position { generation: self.current(), seq: 0 }
+    }
+
     /// Whether the generation `number` has this id.
     pub(crate) fn is(&self, number: GenerationNumber, id: Uuid) -> bool {
         self.id(number) == id

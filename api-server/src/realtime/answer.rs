@@ -12,14 +12,14 @@ const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
 
 /// How a client waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Surface {
+pub(crate) enum WaitMode {
     LongPoll,
     MailWait,
     EventStream,
     WebSocket,
 }
 
-impl Surface {
+impl WaitMode {
     /// The word for it in metrics and spans.
     fn as_str(self) -> &'static str {
         match self {
@@ -35,14 +35,14 @@ impl Surface {
 /// there to get it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnswerMetrics {
-    surface: Surface,
+    mode: WaitMode,
     waiting_since: Timestamp,
 }
 
 impl AnswerMetrics {
     /// A client begins to wait.
-    pub(crate) fn start(surface: Surface, state: &AppState) -> Self {
-        Self { surface, waiting_since: state.clock.now() }
+    pub(crate) fn start(mode: WaitMode, state: &AppState) -> Self {
+        Self { mode, waiting_since: state.clock.now() }
     }
 
     /// Messages are handed to the client's connection; `timer` began when the client was notified.
@@ -52,7 +52,7 @@ impl AnswerMetrics {
         timer: StageTimer,
         messages: impl IntoIterator<Item = Uuid>,
     ) {
-        let (surface, now) = (self.surface.as_str(), state.clock.now());
+        let (surface, now) = (self.mode.as_str(), state.clock.now());
         let received = messages.into_iter().filter_map(|message| Some((message, id_time(message)?)));
         let since = self.waiting_since - CLOCK_TOLERANCE;
         let new: Vec<(Uuid, Timestamp)> = received.filter(|(_, at)| *at >= since).collect();

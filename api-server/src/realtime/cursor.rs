@@ -15,7 +15,7 @@ const FROM_THE_OLDEST: &str = "0";
 /// As [`open_cursor`].
 pub(crate) fn open_since(state: &AppState, tenant: Uuid, since: &str) -> Result<Position, ApiError> {
     if since == FROM_THE_OLDEST {
-        return Ok(Position { generation: state.arrivals.generations().current(), seq: 0 });
+        return Ok(state.arrivals.generations().oldest());
     }
     open_cursor(state, tenant, since)
 }

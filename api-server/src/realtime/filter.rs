@@ -1,8 +1,13 @@
-//! Which messages match a wait, by what is stored of them beside their contents.
+//! Which messages match a wait, by what is stored of them beside their contents, and how many rows are read to find them.
 
 use tempmail_store::MessageRow;
 
 use crate::message::folded;
+
+/// Rows of the first page: a client that is behind finds its mail among few.
+const FIRST: i64 = 32;
+/// Rows of a page at most.
+const MOST: i64 = 512;
 
 /// Substrings that the From header, the recipient's address and the subject must contain, as texts are compared.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,34 +47,33 @@ fn contains(text: &str, part: Option<&str>) -> bool {
     part.is_none_or(|part| folded(text).contains(part))
 }
 
+/// How many rows a scan reads at a time where most of them may not match: each page has twice the rows of the one before.
+#[derive(Debug)]
+pub(crate) struct FilterPages {
+    next: i64,
+}
+
+impl FilterPages {
+    pub(crate) fn new() -> Self {
+        Self { next: FIRST }
+    }
+
+    /// Rows of the next page.
+    pub(crate) fn next_size(&mut self) -> i64 {
+        let size = self.next;
+        self.next = (size * 2).min(MOST);
+        size
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
-    use tempmail_model::message::OwnerKind;
-    use tempmail_model::retention::RetentionClass;
     use uuid::Uuid;
 
     use super::*;
 
     pub(crate) fn message(seq: i64) -> MessageRow {
-        MessageRow {
-            id: Uuid::from_u128(seq.unsigned_abs().into()),
-            seq,
-            class: RetentionClass::FREE,
-            mail: Uuid::nil(),
-            owner_kind: OwnerKind::Shared,
-            owner: Uuid::nil(),
-            inbox: Uuid::nil(),
-            tenant: None,
-            address: String::new(),
-            sender: String::new(),
-            from_text: String::new(),
-            from_email: String::new(),
-            subject: String::new(),
-            preview: String::new(),
-            size: 1,
-            single_recipient: true,
-            is_read: false,
-        }
+        MessageRow { id: Uuid::from_u128(seq.unsigned_abs().into()), seq, ..MessageRow::default() }
     }
 
     #[test]
@@ -95,5 +99,12 @@ pub(crate) mod tests {
                 "{from:?} {to:?} {subject:?}"
             );
         }
+    }
+
+    #[test]
+    fn doubles_the_page_up_to_a_bound() {
+        let mut pages = FilterPages::new();
+        let sizes: Vec<_> = (0..7).map(|_| pages.next_size()).collect();
+        assert_eq!(sizes, [32, 64, 128, 256, 512, 512, 512]);
     }
 }

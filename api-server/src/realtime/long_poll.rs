@@ -1,27 +1,35 @@
 //! The 25 s hold of `/v1/inbox`, `/v1/domain` and `/v1/me`: returns the mail that there is, or waits for
 //! new mail. A client may shorten it by `Prefer: wait=N`.
 //!
-//! To miss no mail, the order is fixed: the caller acquires the permits, the subscription begins, the
-//! store is read from the cursor, and only then the request waits.
+//! To miss no mail, the order is fixed: the caller acquires the permits, the follower subscribes, it reads the store from the
+//! cursor, and only then the request waits.
 
 mod collected;
-mod outcome;
 mod query;
-mod reader;
 
-use tempmail_runtime::traces::{Stage, StageTimer};
+use tempmail_model::limits::LONG_POLL_SCAN_MAX;
+use tempmail_store::MessageRow;
 use tokio::time::Instant;
 
-pub(crate) use outcome::WaitOutcome;
 pub(crate) use query::LongPollQuery;
 
-use super::answer::{AnswerMetrics, Surface};
-use super::subscription::Subscription;
-use crate::arrivals::{GenerationNumber, Position, STALE_AFTER};
+use self::collected::{Collected, CollectedMail};
+use super::answer::{AnswerMetrics, WaitMode};
+use super::filter::{Filter, FilterPages};
+use super::follower::{Batch, Followed, Follower};
+use super::scope::ScopeSource;
 use crate::http::error::{ApiError, code};
 use crate::openapi::Operation;
 use crate::state::AppState;
-use reader::{Progress, Reader};
+
+/// How a long-poll ends without an error.
+#[derive(Debug)]
+pub(crate) struct WaitOutcome {
+    /// Newest first; empty where the time is up, the server drains, or the request has read as much as it may.
+    pub(crate) messages: Vec<MessageRow>,
+    /// Where to continue.
+    pub(crate) cursor: String,
+}
 
 /// Describes a long-poll: its parameters, and its answers except for the mail.
 pub(crate) fn described(operation: Operation) -> Operation {
@@ -31,60 +39,117 @@ pub(crate) fn described(operation: Operation) -> Operation {
         .fails(&[code::INVALID_REQUEST, code::TOKEN_BUSY])
 }
 
-/// Waits for mail, at most as long as the query says. `since` is the position of the cursor. Returns the outcome, and the generation of its
-/// position.
+/// Waits for mail, at most as long as the query says.
 ///
 /// # Errors
 /// The caller may not read the scope, or no longer; its token has ended; Postgres is unavailable.
 pub(crate) async fn wait(
     state: &AppState,
-    subscription: Subscription,
+    mut follower: Follower<ScopeSource>,
     query: LongPollQuery,
-    since: Option<Position>,
-) -> Result<(WaitOutcome, GenerationNumber), ApiError> {
-    let answers = AnswerMetrics::start(Surface::LongPoll, state);
-    let mut notified_at = None;
-    let hold = query.hold;
-    let mut reader = Reader::new(state, subscription, query, since);
-    reader.subscription().schedule(Instant::now() + hold);
-    // Boxed: a waiting long-poll does not keep the memory that reading needs.
-    let mut progress = Box::pin(reader.read(state)).await?;
-    while progress == Progress::Waiting && !hold.is_zero() {
-        let notified = reader.subscription().notified().await;
-        notified_at = Some(StageTimer::start(Stage::Answer));
-        let (began, stale, ends) =
-            (Instant::now(), state.arrivals.is_stale(), notified.due || notified.drain);
-        if stale && ends && reader.is_empty() {
-            // Without mail there is nothing to judge, and Postgres may be silent.
-            break;
-        }
-        let recheck = reader.begin_anew(state) || notified.recheck || stale;
-        if recheck {
-            Box::pin(reader.subscription().recheck(state)).await?;
-        }
-        let recent =
-            if recheck { None } else { Box::pin(reader.read_recent(state, notified.arrived)).await? };
-        progress = match recent {
-            Some(progress) => progress,
-            None => Box::pin(reader.read(state)).await?,
-        };
-        if ends {
-            Box::pin(reader.drop_deleted(state)).await?;
-        }
-        let judged_late = if recheck { began.elapsed() > STALE_AFTER } else { state.arrivals.is_stale() };
-        if judged_late && (ends || progress != Progress::Waiting) && !reader.is_empty() {
-            // The rights to what would be answered may have ended meanwhile.
-            return Err(ApiError::Unavailable);
-        }
-        if ends {
-            break;
+) -> Result<WaitOutcome, ApiError> {
+    let answers = AnswerMetrics::start(WaitMode::LongPoll, state);
+    follower.schedule(Instant::now() + query.hold);
+    let mut collector = Collector::new(query);
+    let mut notified = None;
+    while !collector.is_done() {
+        let most = collector.page_size(follower.source());
+        match follower.next(state, most).await {
+            Followed::Batch(batch) => {
+                notified = batch.timer;
+                // Boxed, as reading: it may ask the store.
+                Box::pin(collector.collect(state, &mut follower, batch)).await?;
+            }
+            Followed::Due | Followed::Drain => {
+                Box::pin(collector.drop_deleted(state, &mut follower)).await?;
+                break;
+            }
+            Followed::Lost(error) => return Err(error),
         }
     }
-    let (outcome, generation) = reader.outcome();
-    if let (Some(timer), WaitOutcome::Mail { messages, .. }) = (notified_at, &outcome) {
+    let Some(CollectedMail { messages, position }) = collector.collected.into_mail() else {
+        return Ok(WaitOutcome { messages: Vec::new(), cursor: follower.cursor(state) });
+    };
+    if let Some(timer) = notified {
         answers.record(state, timer, messages.iter().map(|message| message.id));
     }
-    Ok((outcome, generation))
+    Ok(WaitOutcome { messages, cursor: follower.cursor_after(state, position) })
+}
+
+/// Collects the messages of one long-poll.
+struct Collector {
+    filter: Filter,
+    filter_pages: FilterPages,
+    collected: Collected,
+    /// Rows of the store that may still be read.
+    rows_left: i64,
+    /// Whether there is nothing more to read now.
+    at_end: bool,
+}
+
+impl Collector {
+    fn new(query: LongPollQuery) -> Self {
+        Self {
+            filter: query.filter,
+            filter_pages: FilterPages::new(),
+            collected: Collected::new(query.count, query.limit),
+            rows_left: LONG_POLL_SCAN_MAX,
+            at_end: false,
+        }
+    }
+
+    /// Whether as many messages as are waited for have arrived, and no more fit or there are none; or the request has read
+    /// as many rows as it may.
+    fn is_done(&self) -> bool {
+        let is_full = self.collected.missing() == 0;
+        self.rows_left <= 0 || is_full || (self.at_end && self.collected.is_enough())
+    }
+
+    /// Rows to read next; at least one.
+    fn page_size(&mut self, source: &ScopeSource) -> i64 {
+        let missing = i64::try_from(self.collected.missing()).unwrap_or(i64::MAX);
+        let filtered = source.reads_beyond_scope() || !self.filter.is_empty();
+        let page = if filtered { self.filter_pages.next_size() } else { missing };
+        page.min(self.rows_left).max(1)
+    }
+
+    async fn collect(
+        &mut self,
+        state: &AppState,
+        follower: &mut Follower<ScopeSource>,
+        batch: Batch,
+    ) -> Result<(), ApiError> {
+        if batch.anew {
+            self.collected.begin_anew();
+        }
+        self.rows_left -= batch.rows_read;
+        self.at_end = batch.at_end;
+        let waited_with_mail = batch.timer.is_some() && !self.collected.is_empty();
+        let matches = batch.messages().filter(|message| self.filter.matches(message));
+        if batch.older {
+            self.collected.push_older(matches, batch.highest);
+        } else if let Some(last) = self.collected.push_next(matches, batch.highest) {
+            follower.continue_after(last);
+        }
+        // Messages that arrived just now need no check.
+        if waited_with_mail && self.is_done() {
+            self.drop_deleted(state, follower).await?;
+        }
+        Ok(())
+    }
+
+    /// Drops messages that were deleted since they were collected, or that the caller may no longer read.
+    async fn drop_deleted(
+        &mut self,
+        state: &AppState,
+        follower: &mut Follower<ScopeSource>,
+    ) -> Result<(), ApiError> {
+        if !self.collected.is_empty() {
+            let remaining = follower.confirm(state, self.collected.messages()).await?;
+            self.collected.retain(&remaining);
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -92,7 +157,7 @@ mod tests {
     use super::*;
 
     fn size_of_future<F: Future>(
-        _: fn(&'static AppState, Subscription, LongPollQuery, Option<Position>) -> F,
+        _: fn(&'static AppState, Follower<ScopeSource>, LongPollQuery) -> F,
     ) -> usize {
         size_of::<F>()
     }

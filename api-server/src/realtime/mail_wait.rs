@@ -2,22 +2,43 @@
 //!
 //! With a start it is the oldest match after it, so that the same request has the same answer. Without one it is the
 //! newest match that there is, or else the first that comes. As for a long-poll, the caller acquires the permits, the
-//! subscription begins, the store is read, and only then the request waits.
+//! follower subscribes, the store is read, and only then the request waits.
 
-mod query;
 mod search;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::response::Response;
-use tempmail_runtime::traces::{Stage, StageTimer};
+use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::answer::{AnswerMetrics, Surface};
-use super::subscription::Subscription;
+use self::search::{Examined, FoundMessage, Search};
+use super::answer::{AnswerMetrics, WaitMode};
+use super::filter::Filter;
+use super::follower::{Followed, Follower, Patience, Start};
+use super::scope::{self, Scope, ScopeSource};
+use crate::arrivals::Position;
+use crate::auth::SubscriberCredential;
 use crate::http::client::Client;
 use crate::http::error::ApiError;
+use crate::message::WantedEmail;
 use crate::state::AppState;
-pub(crate) use query::MailWaitQuery;
-use search::{FoundMessage, Progress, Search};
+
+/// What is waited for, and how long.
+#[derive(Debug)]
+pub(crate) struct MailWaitQuery {
+    /// Only mail after this position.
+    pub(crate) since: Option<Position>,
+    /// Only mail that was accepted after this time.
+    pub(crate) after: Option<Timestamp>,
+    /// What is compared first, since it costs little.
+    pub(crate) filter: Filter,
+    /// What the contents must have.
+    pub(crate) wanted: Arc<WantedEmail>,
+    /// How long the request waits at most; zero: it does not.
+    pub(crate) timeout: Duration,
+}
 
 /// How a mail wait ends without an error.
 #[derive(Debug)]
@@ -28,7 +49,7 @@ pub(crate) enum MailWaitOutcome {
     Empty(String),
 }
 
-/// Waits for one mail that matches.
+/// Waits for one mail of `scope` that matches.
 ///
 /// # Errors
 /// The caller may not read the scope, or no longer; its token has ended; there is no memory to read a mail; Postgres is
@@ -36,45 +57,48 @@ pub(crate) enum MailWaitOutcome {
 pub(crate) async fn wait(
     state: &AppState,
     client: Client,
-    subscription: Subscription,
+    credential: SubscriberCredential,
+    scope: Scope,
     query: Box<MailWaitQuery>,
 ) -> Result<MailWaitOutcome, ApiError> {
-    let answers = AnswerMetrics::start(Surface::MailWait, state);
-    let timeout = query.timeout;
-    let mut notified_at = None;
-    let mut search = Search::new(state, client, subscription, query);
-    search.subscription().schedule(Instant::now() + timeout);
-    // Boxed: a request that waits does not keep the memory that reading needs.
-    let mut progress = Box::pin(search.read(state)).await?;
-    while matches!(progress, Progress::Waiting) && !timeout.is_zero() {
-        let notified = search.subscription().notified().await;
-        notified_at = Some(StageTimer::start(Stage::Answer));
-        let (stale, ends) = (state.arrivals.is_stale(), notified.due || notified.drain);
-        if stale && ends {
-            // Postgres may be silent.
-            break;
-        }
-        let recheck = search.begin_anew(state) || notified.recheck || stale;
-        if recheck {
-            Box::pin(search.subscription().recheck(state)).await?;
-        }
-        let recent =
-            if recheck { None } else { Box::pin(search.read_recent(state, notified.arrived)).await? };
-        progress = match recent {
-            Some(progress) => progress,
-            None => Box::pin(search.read(state)).await?,
+    let answers = AnswerMetrics::start(WaitMode::MailWait, state);
+    let mut follower = follow(state, credential, scope, &query);
+    follower.schedule(Instant::now() + query.timeout);
+    let mut search = Search::new(client, query);
+    loop {
+        let most = search.page_size(follower.source());
+        let batch = match follower.next(state, most).await {
+            Followed::Batch(batch) => batch,
+            Followed::Due | Followed::Drain => return Ok(MailWaitOutcome::Empty(follower.cursor(state))),
+            Followed::Lost(error) => return Err(error),
         };
-        if ends {
-            break;
+        // Boxed: a request that waits does not keep the memory that reading needs.
+        match Box::pin(search.examine(state, &mut follower, &batch)).await? {
+            Examined::Found(FoundMessage { id, response }) => {
+                if let Some(timer) = batch.timer {
+                    answers.record(state, timer, [id]);
+                }
+                return Ok(MailWaitOutcome::Found(response));
+            }
+            Examined::Exhausted => return Ok(MailWaitOutcome::Empty(follower.cursor(state))),
+            Examined::Other => {}
         }
     }
-    let Progress::Found(FoundMessage { id, response }) = progress else {
-        return Ok(MailWaitOutcome::Empty(search.cursor(state)));
+}
+
+/// Follows the mail after the start of a query. The newest match is wanted where it has none.
+fn follow(
+    state: &AppState,
+    credential: SubscriberCredential,
+    scope: Scope,
+    query: &MailWaitQuery,
+) -> Follower<ScopeSource> {
+    let start = match (query.since, query.after) {
+        (Some(since), _) => Start::After(since),
+        (None, Some(_)) => Start::After(state.arrivals.generations().oldest()),
+        (None, None) => Start::Newest,
     };
-    if let Some(timer) = notified_at {
-        answers.record(state, timer, [id]);
-    }
-    Ok(MailWaitOutcome::Found(response))
+    scope::follow(state, credential, scope, start, Patience::Request).accepted_since(query.after)
 }
 
 #[cfg(test)]
@@ -82,7 +106,7 @@ mod tests {
     use super::*;
 
     fn size_of_future<F: Future>(
-        _: fn(&'static AppState, Client, Subscription, Box<MailWaitQuery>) -> F,
+        _: fn(&'static AppState, Client, SubscriberCredential, Scope, Box<MailWaitQuery>) -> F,
     ) -> usize {
         size_of::<F>()
     }

@@ -3,33 +3,41 @@
 //! An idle stream costs its subscription: it has no task, no timer and no queue of its own.
 
 mod event;
-mod query;
 mod stream;
 
 use std::convert::Infallible;
 use std::future::ready;
 
 use axum::body::{Body, Bytes};
-use axum::http::HeaderName;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, Uri};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{StreamExt as _, once, unfold};
 use serde_json::json;
 use tempmail_admission::Holder;
 use tempmail_bus::PermitKey;
 use tempmail_model::limits::STREAMS_PER_TOKEN;
+use uuid::Uuid;
 
-use super::subscription::{Scope, Subscription};
+use super::cursor::{open_cursor, open_since};
+use super::follower::{Patience, Start};
+use super::scope::{self, Scope};
 use crate::arrivals::Position;
 use crate::auth::SubscriberCredential;
 use crate::http::error::{ApiError, code};
+use crate::http::parameter::unique_query_parameters;
 use crate::openapi::{self, Operation};
 use crate::state::AppState;
-pub(crate) use query::StreamQuery;
 use stream::EventStream;
 
 /// The media type of a stream.
 pub(crate) const MEDIA_TYPE: &str = "text/event-stream";
+
+/// The cursor that EventSource sends when it reconnects.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// The parameters in which clients that can't set header fields send it: event-source-polyfill, and clients of Mercure of
+/// two generations.
+const LAST_EVENT_ID_PARAMETERS: [&str; 3] = ["lastEventId", "lastEventID", "Last-Event-ID"];
 
 /// Describes a stream: its parameters, and its answers but for those of its scope.
 pub(crate) fn described(operation: Operation) -> Operation {
@@ -73,9 +81,10 @@ pub(crate) async fn open(
     let share = state.streams.try_acquire([of_tenant], 1).map_err(|_exceeded| ApiError::SseUnavailable)?;
     let key = PermitKey::TokenStreams(credential.token);
     let token_permit = state.bus.acquire(key, STREAMS_PER_TOKEN).await.ok_or(ApiError::TokenBusy)?;
-    let subscription = Subscription::new(state, credential, scope);
+    let start = since.map_or(Start::Now, Start::After);
+    let follower = scope::follow(state, credential, scope, start, Patience::Stream);
     let permits = (share, token_permit);
-    let (stream, first) = EventStream::open(state.clone(), subscription, since, permits).await?;
+    let (stream, first) = EventStream::open(state.clone(), follower, permits).await?;
     let first = once(ready(Ok::<_, Infallible>(first)));
     let later = unfold(stream, |mut stream| async move {
         let chunk: Bytes = stream.next().await?;
@@ -88,4 +97,48 @@ pub(crate) async fn open(
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     Ok((fields, Body::from_stream(first.chain(later))).into_response())
+}
+
+/// The query of a stream.
+#[derive(Debug)]
+pub(crate) struct StreamQuery {
+    /// As it was sent.
+    pub(crate) address: Option<String>,
+    /// A cursor, still sealed, or `0`.
+    since: Option<String>,
+    /// A cursor, still sealed.
+    last_event_id: Option<String>,
+}
+
+impl StreamQuery {
+    /// Parses the query of a request.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidRequest`]: a parameter is repeated.
+    pub(crate) fn parse(uri: &Uri) -> Result<Self, ApiError> {
+        let repeated = || ApiError::InvalidRequest("Each query parameter must be given once.".into());
+        let [address, since] = unique_query_parameters(uri, ["address", "since"]).ok_or_else(repeated)?;
+        let ids = unique_query_parameters(uri, LAST_EVENT_ID_PARAMETERS).ok_or_else(repeated)?;
+        // An empty id is none (HTML 9.2.6).
+        let last_event_id = ids.into_iter().flatten().find(|id| !id.is_empty());
+        Ok(Self { address, since, last_event_id })
+    }
+
+    /// The position to start after; `None` is now.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidRequest`]: a parameter is not a cursor of the tenant.
+    pub(crate) fn start(
+        &self,
+        state: &AppState,
+        tenant: Uuid,
+        headers: &HeaderMap,
+    ) -> Result<Option<Position>, ApiError> {
+        let since = self.since.as_deref().map(|since| open_since(state, tenant, since)).transpose()?;
+        let parameter = self.last_event_id.as_deref().map(|id| open_cursor(state, tenant, id)).transpose()?;
+        // An invalid id in the header is ignored: EventSource would send a rejected one again on every reconnect.
+        let field =
+            headers.get(LAST_EVENT_ID).and_then(|id| open_cursor(state, tenant, id.to_str().ok()?).ok());
+        Ok(field.or(parameter).or(since))
+    }
 }

@@ -5,13 +5,11 @@
 //! socket waits. An idle socket costs a task with small buffers and a subscriber; it has no timer of its
 //! own.
 
-mod authentication;
 mod close;
 mod handshake;
-mod heartbeat;
+mod mailbox;
 mod message;
 mod push;
-mod rejection;
 mod session;
 mod socket;
 

@@ -7,8 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 use self::request::MailWaitRequest;
-use super::wait::no_mail;
-use super::wait_permits::WaitPermits;
+use super::wait::{WaitPermits, no_mail};
 use crate::auth::{LiveCaller, MailCaller};
 use crate::http::client::Client;
 use crate::http::connection::EndsWithInput;
@@ -17,7 +16,6 @@ use crate::http::json_body::JsonObject;
 use crate::message::{Email, EmailSummary, FoundEmail};
 use crate::openapi::{Credential, Operation, Routes};
 use crate::realtime::mail_wait::{self, MailWaitOutcome};
-use crate::realtime::subscription::Subscription;
 use crate::state::AppState;
 
 /// The route of `/v1/wait`.
@@ -41,7 +39,7 @@ pub(super) fn routes() -> Routes<AppState> {
     Routes::new().post("/v1/wait", operation, wait_for_email)
 }
 
-async fn wait_for_email(
+pub(super) async fn wait_for_email(
     State(state): State<AppState>,
     _: EndsWithInput,
     Extension(client): Extension<Client>,
@@ -61,8 +59,7 @@ async fn wait(
 ) -> Result<Response, ApiError> {
     let MailWaitRequest { scope, query } = request;
     let permits = WaitPermits::acquire(state, caller, &scope).await?;
-    let subscription = Subscription::new(state, caller.into(), scope);
-    let outcome = mail_wait::wait(state, client, subscription, query).await;
+    let outcome = mail_wait::wait(state, client, caller.into(), scope, query).await;
     // Released before the answer is written, so that the client's next request finds them free.
     permits.release().await;
     match outcome? {

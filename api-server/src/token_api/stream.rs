@@ -12,8 +12,8 @@ use crate::auth::StreamCaller;
 use crate::http::connection::EndsWithInput;
 use crate::http::error::{ApiError, V1Error, code};
 use crate::openapi::{Credential, Operation, Routes};
+use crate::realtime::scope::Scope;
 use crate::realtime::sse::{self, StreamQuery};
-use crate::realtime::subscription::Scope;
 use crate::state::AppState;
 
 /// The routes of `/v1/sse`.
@@ -36,7 +36,7 @@ pub(super) fn routes() -> Routes<AppState> {
         )
 }
 
-async fn stream_address(
+pub(super) async fn stream_address(
     State(state): State<AppState>,
     _: EndsWithInput,
     StreamCaller(caller): StreamCaller,
@@ -52,7 +52,7 @@ async fn stream_address(
     Ok(sse::open(&state, caller.into(), scope, since).await?)
 }
 
-async fn stream_owned(
+pub(super) async fn stream_owned(
     State(state): State<AppState>,
     _: EndsWithInput,
     StreamCaller(caller): StreamCaller,

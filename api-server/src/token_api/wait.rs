@@ -1,19 +1,21 @@
-//! A long-poll from its permits to its answer.
+//! A long-poll from its permits to its answer, and what any wait of a token needs of both.
 
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
+use tempmail_bus::{Permit, PermitKey};
+use tempmail_model::limits::{LONG_POLLS_PER_ADDRESS, LONG_POLLS_PER_TOKEN};
 use utoipa::ToSchema;
 
-use super::wait_permits::WaitPermits;
-use crate::auth::MailCaller;
+use crate::auth::{LiveCaller, MailCaller};
 use crate::http::error::ApiError;
 use crate::http::prefer::PreferredWait;
 use crate::message::EmailSummary;
 use crate::realtime::cursor::open_since;
+use crate::realtime::follower::{Patience, Start};
 use crate::realtime::long_poll::{self, LongPollQuery, WaitOutcome};
-use crate::realtime::subscription::{Scope, Subscription};
+use crate::realtime::scope::{self, Scope};
 use crate::state::AppState;
 
 /// The cursor that a wait without mail has reached.
@@ -42,20 +44,19 @@ pub(super) async fn wait(
     // The URI keeps the buffer that the request was read into: it is released before the wait.
     drop(uri);
     let since = query.since.as_deref().map(|since| open_since(state, caller.tenant, since)).transpose()?;
+    let start = since.map_or(Start::Newest, Start::After);
     let permits = WaitPermits::acquire(state, caller, &scope).await?;
-    let outcome = long_poll::wait(state, Subscription::new(state, caller.into(), scope), query, since).await;
+    let follower = scope::follow(state, caller.into(), scope, start, Patience::Request);
+    let outcome = long_poll::wait(state, follower, query).await;
     // Released before the answer is written, so that the client's next request, to whichever process,
     // finds them free.
     permits.release().await;
-    let (outcome, generation) = outcome?;
-    let generation = state.arrivals.generations().id(generation);
-    let mut response = match outcome {
-        WaitOutcome::Mail { messages, position } => Json(NewEmails {
-            emails: messages.iter().map(EmailSummary::from).collect(),
-            next_since: state.cursors.seal(caller.tenant, generation, position),
-        })
-        .into_response(),
-        WaitOutcome::Empty { position } => no_mail(&state.cursors.seal(caller.tenant, generation, position))?,
+    let WaitOutcome { messages, cursor } = outcome?;
+    let mut response = if messages.is_empty() {
+        no_mail(&cursor)?
+    } else {
+        let emails = messages.iter().map(EmailSummary::from).collect();
+        Json(NewEmails { emails, next_since: cursor }).into_response()
     };
     preferred.confirm(&mut response);
     Ok(response)
@@ -65,4 +66,43 @@ pub(super) async fn wait(
 pub(super) fn no_mail(cursor: &str) -> Result<Response, ApiError> {
     let cursor = HeaderValue::try_from(cursor).map_err(|_not_ascii| ApiError::Internal)?;
     Ok((StatusCode::NO_CONTENT, [(NEXT_SINCE, cursor)]).into_response())
+}
+
+/// What bounds the waits that are open at once: one of a token, and ten of a tenant on an address.
+pub(super) struct WaitPermits {
+    token: Permit,
+    address: Option<Permit>,
+}
+
+impl WaitPermits {
+    /// Acquires the token's permit, and for an address the tenant's.
+    ///
+    /// # Errors
+    /// [`ApiError::TokenBusy`], [`ApiError::AddrBusy`].
+    pub(super) async fn acquire(
+        state: &AppState,
+        caller: LiveCaller,
+        scope: &Scope,
+    ) -> Result<Self, ApiError> {
+        let key = PermitKey::TokenWaits(caller.token);
+        let token = state.bus.acquire(key, LONG_POLLS_PER_TOKEN).await.ok_or(ApiError::TokenBusy)?;
+        let mut address = None;
+        if let Scope::Address(of) = scope {
+            let key = PermitKey::AddressWaits { tenant: caller.tenant, address: of.inbox_key() };
+            address = state.bus.acquire(key, LONG_POLLS_PER_ADDRESS).await;
+            if address.is_none() {
+                token.release().await;
+                return Err(ApiError::AddrBusy);
+            }
+        }
+        Ok(Self { token, address })
+    }
+
+    /// Returns when they are free for the client's next request.
+    pub(super) async fn release(self) {
+        if let Some(address) = self.address {
+            address.release().await;
+        }
+        self.token.release().await;
+    }
 }

@@ -1,36 +1,41 @@
-//! The messages that a long-poll has read so far, and its answer.
+//! The messages that a long-poll has collected so far, and its answer.
 
 use tempmail_store::MessageRow;
 use uuid::Uuid;
 
-use super::outcome::WaitOutcome;
-
-/// Matching messages and positions. Without a cursor, the newest `limit` of the messages that existed at
-/// first are kept. From then on, as with a cursor, the oldest come first, so that a client that continues
-/// from the answer's cursor skips nothing.
+/// Matching messages. Without a cursor, the newest `limit` of the messages that existed at first are kept. From then on, as
+/// with a cursor, the oldest come first, so that a client that continues from the answer's cursor skips nothing.
 #[derive(Debug)]
 pub(super) struct Collected {
     count: usize,
     limit: usize,
-    /// Oldest first (newest first until [`end_backward_scan`](Self::end_backward_scan)).
+    /// Oldest first; newest first while those that existed at first are collected.
     messages: Vec<MessageRow>,
+    is_backward: bool,
     /// Matches that count but are not in the answer, older than `messages`.
     older: usize,
-    /// Position of the last scanned message, or the end of the stream where there was none.
-    scanned: i64,
-    /// Everything up to here is scanned.
-    reached: i64,
+    /// Position of the last message that was considered.
+    considered: i64,
+}
+
+/// The mail of an answer.
+#[derive(Debug)]
+pub(crate) struct CollectedMail {
+    /// Newest first; at least one.
+    pub(crate) messages: Vec<MessageRow>,
+    /// Where to continue.
+    pub(crate) position: i64,
 }
 
 impl Collected {
-    /// Nothing yet; a scan starts after `since`.
-    pub(super) fn new(count: usize, limit: usize, since: i64) -> Self {
-        Self { count, limit, messages: Vec::new(), older: 0, scanned: since, reached: since }
+    /// Nothing yet: waits for `count` messages, and keeps `limit`.
+    pub(super) fn new(count: usize, limit: usize) -> Self {
+        Self { count, limit, messages: Vec::new(), is_backward: false, older: 0, considered: 0 }
     }
 
-    /// Drops everything: a scan starts after `since`.
-    pub(super) fn begin_anew(&mut self, since: i64) {
-        *self = Self::new(self.count, self.limit, since);
+    /// Drops everything.
+    pub(super) fn begin_anew(&mut self) {
+        *self = Self::new(self.count, self.limit);
     }
 
     /// Whether `count` messages have arrived.
@@ -53,47 +58,38 @@ impl Collected {
         &self.messages
     }
 
-    /// Everything up to here is scanned.
-    pub(super) fn reached(&self) -> i64 {
-        self.reached
+    /// Adds matches that are older than all before them, the newest first, from among messages up to position `highest`.
+    pub(super) fn push_older<'a>(
+        &mut self,
+        matches: impl Iterator<Item = &'a MessageRow>,
+        highest: Option<i64>,
+    ) {
+        self.is_backward = true;
+        self.considered = self.considered.max(highest.unwrap_or(0));
+        let missing = self.missing();
+        self.messages.extend(matches.take(missing).cloned());
     }
 
-    /// Starts a scan from the newest message backwards; `position` is the end of the stream.
-    pub(super) fn begin_backward_scan(&mut self, newest: Option<&MessageRow>, position: i64) {
-        self.scanned = newest.map_or(position, |message| message.seq);
-        self.reached = position.max(self.scanned);
-    }
-
-    /// Adds a match that is older than all before it.
-    pub(super) fn push_older(&mut self, message: MessageRow) {
-        self.messages.push(message);
-    }
-
-    /// Ends the scan backwards: further messages come oldest first.
-    pub(super) fn end_backward_scan(&mut self) {
-        self.older = self.messages.len().saturating_sub(self.limit);
-        self.messages.truncate(self.limit);
-        self.messages.reverse();
-    }
-
-    /// Adds the next message in the order of the stream, if it matches.
-    pub(super) fn push_next(&mut self, message: MessageRow, matches: bool) {
-        self.scanned = message.seq;
-        self.reached = message.seq;
-        if matches {
-            self.messages.push(message);
+    /// Adds matches in the order of the stream, from among messages up to position `highest`. Returns the position of the
+    /// last one that it took, where it takes no more.
+    pub(super) fn push_next<'a>(
+        &mut self,
+        matches: impl Iterator<Item = &'a MessageRow>,
+        highest: Option<i64>,
+    ) -> Option<i64> {
+        self.end_backward();
+        for message in matches {
+            if self.missing() == 0 {
+                return Some(self.considered);
+            }
+            self.considered = message.seq;
+            self.messages.push(message.clone());
         }
-    }
-
-    /// Records that everything up to `position` is scanned.
-    pub(super) fn advance_to(&mut self, position: i64) {
-        self.reached = self.reached.max(position);
-    }
-
-    /// Drops every message: the inbox has another owner now.
-    pub(super) fn clear(&mut self) {
-        self.messages.clear();
-        self.older = 0;
+        if self.missing() == 0 {
+            return Some(self.considered);
+        }
+        self.considered = self.considered.max(highest.unwrap_or(0));
+        None
     }
 
     /// Keeps only the messages with these ids.
@@ -101,18 +97,24 @@ impl Collected {
         self.messages.retain(|message| remaining.contains(&message.id));
     }
 
-    /// The answer.
-    pub(super) fn into_outcome(mut self) -> WaitOutcome {
-        let mut position = self.scanned;
+    /// The answer; `None` without mail.
+    pub(super) fn into_mail(mut self) -> Option<CollectedMail> {
+        self.end_backward();
+        let mut position = self.considered;
         if self.messages.len() > self.limit {
             self.messages.truncate(self.limit);
             position = self.messages.last().map_or(position, |last| last.seq);
         }
-        if self.messages.is_empty() {
-            return WaitOutcome::Empty { position: self.reached };
-        }
         self.messages.reverse();
-        WaitOutcome::Mail { messages: self.messages, position }
+        (!self.messages.is_empty()).then_some(CollectedMail { messages: self.messages, position })
+    }
+
+    fn end_backward(&mut self) {
+        if std::mem::take(&mut self.is_backward) {
+            self.older = self.messages.len().saturating_sub(self.limit);
+            self.messages.truncate(self.limit);
+            self.messages.reverse();
+        }
     }
 }
 
@@ -121,89 +123,90 @@ mod tests {
     use super::*;
     use crate::realtime::filter::tests::message;
 
-    fn answer(collected: Collected) -> (Vec<i64>, i64) {
-        match collected.into_outcome() {
-            WaitOutcome::Mail { messages, position } => (messages.iter().map(|m| m.seq).collect(), position),
-            WaitOutcome::Empty { position } => (vec![], position),
-        }
+    fn messages(seqs: &[i64]) -> Vec<MessageRow> {
+        seqs.iter().copied().map(message).collect()
+    }
+
+    fn next(collected: &mut Collected, seqs: &[i64], highest: i64) -> Option<i64> {
+        collected.push_next(messages(seqs).iter(), Some(highest))
+    }
+
+    fn older(collected: &mut Collected, seqs: &[i64], highest: Option<i64>) {
+        collected.push_older(messages(seqs).iter(), highest);
+    }
+
+    fn answer(collected: Collected) -> Option<(Vec<i64>, i64)> {
+        let CollectedMail { messages, position } = collected.into_mail()?;
+        Some((messages.iter().map(|message| message.seq).collect(), position))
     }
 
     #[test]
     fn answers_the_oldest_messages_after_a_cursor_and_continues_after_the_last() {
-        let mut collected = Collected::new(5, 2, 10);
+        let mut collected = Collected::new(5, 2);
         for seq in 11..=15 {
             assert!(!collected.is_enough());
-            collected.push_next(message(seq), true);
+            next(&mut collected, &[seq], seq);
         }
         assert!(collected.is_enough());
-        assert_eq!(answer(collected), (vec![12, 11], 12));
+        assert_eq!(answer(collected), Some((vec![12, 11], 12)));
     }
 
     #[test]
-    fn continues_after_the_last_scanned_message() {
-        let mut collected = Collected::new(1, 20, 10);
-        collected.push_next(message(11), true);
-        collected.push_next(message(12), false);
-        collected.advance_to(40);
+    fn continues_after_the_last_message_that_was_considered() {
+        let mut collected = Collected::new(1, 20);
+        assert_eq!(next(&mut collected, &[11], 12), None);
         assert_eq!(collected.missing(), 19);
-        assert_eq!(answer(collected), (vec![11], 12));
+        assert_eq!(answer(collected), Some((vec![11], 12)));
     }
 
     #[test]
-    fn continues_after_the_end_of_the_stream_where_nothing_matches() {
-        let mut collected = Collected::new(1, 20, 10);
-        collected.push_next(message(12), false);
-        collected.advance_to(40);
-        assert_eq!(answer(collected), (vec![], 40));
+    fn continues_after_the_last_message_that_fits() {
+        let mut collected = Collected::new(1, 2);
+        assert_eq!(next(&mut collected, &[11, 13, 15], 16), Some(13));
+        assert_eq!(answer(collected), Some((vec![13, 11], 13)));
+    }
+
+    #[test]
+    fn has_no_answer_where_nothing_matches() {
+        let mut collected = Collected::new(1, 20);
+        next(&mut collected, &[], 12);
+        assert_eq!(answer(collected), None);
     }
 
     #[test]
     fn answers_the_newest_messages_without_a_cursor() {
-        let mut collected = Collected::new(1, 2, 0);
-        collected.begin_backward_scan(Some(&message(9)), 30);
-        for seq in [9, 8] {
-            collected.push_older(message(seq));
-        }
-        collected.end_backward_scan();
+        let mut collected = Collected::new(1, 2);
+        older(&mut collected, &[9, 8, 7], Some(10));
         assert_eq!((collected.missing(), collected.is_enough()), (0, true));
-        assert_eq!(answer(collected), (vec![9, 8], 9));
+        assert_eq!(answer(collected), Some((vec![9, 8], 10)));
     }
 
     #[test]
     fn skips_no_message_that_arrives_while_waiting_without_a_cursor() {
-        let mut collected = Collected::new(1, 1, 0);
-        collected.begin_backward_scan(None, 30);
-        collected.end_backward_scan();
-        assert_eq!((collected.is_enough(), collected.reached()), (false, 30));
-        for seq in [31, 35] {
-            collected.push_next(message(seq), true);
-        }
-        assert_eq!(answer(collected), (vec![31], 31));
+        let mut collected = Collected::new(1, 1);
+        older(&mut collected, &[], None);
+        assert!(!collected.is_enough());
+        next(&mut collected, &[31, 35], 35);
+        assert_eq!(answer(collected), Some((vec![31], 31)));
     }
 
     #[test]
     fn counts_older_messages_and_answers_the_newest_of_them() {
-        let mut collected = Collected::new(5, 2, 0);
-        collected.begin_backward_scan(Some(&message(4)), 30);
-        for seq in [4, 3, 2, 1] {
-            collected.push_older(message(seq));
-        }
-        collected.end_backward_scan();
+        let mut collected = Collected::new(5, 2);
+        older(&mut collected, &[4, 3, 2, 1], Some(4));
         assert_eq!((collected.is_enough(), collected.missing()), (false, 1));
-        collected.push_next(message(31), true);
+        next(&mut collected, &[31], 31);
         assert!(collected.is_enough());
-        assert_eq!(answer(collected), (vec![4, 3], 4));
+        assert_eq!(answer(collected), Some((vec![4, 3], 4)));
     }
 
     #[test]
     fn does_not_answer_messages_deleted_meanwhile() {
-        let mut collected = Collected::new(3, 20, 0);
-        collected.push_next(message(1), true);
-        collected.push_next(message(2), true);
+        let mut collected = Collected::new(3, 20);
+        next(&mut collected, &[1, 2], 2);
         collected.retain(&[message(2).id]);
         assert_eq!(collected.missing(), 19);
-        collected.push_next(message(3), true);
-        collected.clear();
-        assert_eq!(answer(collected), (vec![], 3));
+        next(&mut collected, &[3], 3);
+        assert_eq!(answer(collected), Some((vec![3, 2], 3)));
     }
 }

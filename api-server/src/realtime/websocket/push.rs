@@ -1,74 +1,47 @@
-//! Pushes new mail: from the ring of recent arrivals, or from the store where the ring is not enough.
-//! While Postgres is unavailable the socket stays open and keeps its position in the stream.
+//! Pushes new mail, and pings.
 //!
-//! Only the write buffer holds messages for a slow client: those that do not fit are read again once the
-//! client has read.
+//! While Postgres is unavailable the socket stays open and keeps its position in the stream. Only the write buffer holds
+//! messages for a slow client: those that do not fit are read again once the client has read.
 
 use std::convert::Infallible;
 use std::time::Duration;
 
-use tempmail_runtime::traces::{Stage, StageTimer};
-use tempmail_store::MessageRow;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
-use super::authentication::{Authenticated, check_token};
-use super::close::CloseReason;
-use super::heartbeat::{Heartbeat, HeartbeatAction};
+use super::close::{CloseReason, SocketRejection};
+use super::mailbox::MailboxSource;
 use super::message;
-use super::rejection::SocketRejection;
 use super::socket::{ClientFrame, Socket, SocketEvent};
-use crate::arrivals::{Notifications, Position, Subscriber};
-use crate::auth::VerifiedMailboxToken;
 use crate::http::deadline::STALL_TIMEOUT;
-use crate::realtime::answer::{AnswerMetrics, Surface};
+use crate::realtime::answer::{AnswerMetrics, WaitMode};
+use crate::realtime::follower::{Batch, Followed, Follower};
 use crate::state::AppState;
 
 /// Messages that are read from the store at a time.
 const PAGE_SIZE: i64 = 100;
-/// Pause after the store was unavailable.
-const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Time between two pings. Fixed by the interface.
+const INTERVAL: Duration = Duration::from_secs(30);
+/// Pings that may be unanswered.
+const UNANSWERED_MAX: u8 = 2;
 
-/// Pushes until the socket is to be closed.
+/// Pushes what `follower` gives until the socket is to be closed.
 pub(super) async fn run(
     state: &AppState,
     socket: &mut Socket,
-    subscriber: &mut Subscriber,
-    authenticated: Authenticated,
+    follower: Box<Follower<MailboxSource>>,
 ) -> CloseReason {
-    let Authenticated { token, permit, position } = authenticated;
-    let mut pusher = Pusher {
-        state,
-        socket,
-        subscriber,
-        token,
-        position,
-        pending_from: None,
-        recheck_pending: false,
-        heartbeat: Heartbeat::new(Instant::now()),
-        retry_at: None,
-        answers: AnswerMetrics::start(Surface::WebSocket, state),
-    };
+    let answers = AnswerMetrics::start(WaitMode::WebSocket, state);
+    let mut pusher = Pusher { state, socket, follower, heartbeat: Heartbeat::new(Instant::now()), answers };
     let Err(reason) = pusher.run().await;
-    // Released before the client is notified, so that it can reconnect at once, to any process.
-    permit.release().await;
     reason
 }
 
 struct Pusher<'a> {
     state: &'a AppState,
     socket: &'a mut Socket,
-    subscriber: &'a mut Subscriber,
-    token: VerifiedMailboxToken,
-    /// Everything up to this position of the stream was pushed.
-    position: Position,
-    /// The position from which there may be more to push; `None` where there is nothing.
-    pending_from: Option<i64>,
-    /// Whether the token has to be checked before anything is pushed.
-    recheck_pending: bool,
+    follower: Box<Follower<MailboxSource>>,
     heartbeat: Heartbeat,
-    /// When to read the store again after it was unavailable.
-    retry_at: Option<Instant>,
     answers: AnswerMetrics,
 }
 
@@ -78,13 +51,10 @@ impl Pusher<'_> {
         self.schedule();
         loop {
             // While the client has not read what was sent, only its rights are checked.
-            let can_push = self.pending_from.is_some() && !self.socket.is_sending();
-            if (self.recheck_pending || can_push) && self.retry_at.is_none() {
+            let most = if self.socket.is_sending() { 0 } else { PAGE_SIZE };
+            match self.socket.next(self.follower.notified(most)).await {
                 // Boxed: an idle socket does not keep the memory that reading needs.
-                Box::pin(self.advance()).await?;
-            }
-            match self.socket.next(self.subscriber).await {
-                SocketEvent::Notified(notified) => self.on_notified(notified).await?,
+                SocketEvent::Notified(()) => Box::pin(self.advance(most)).await?,
                 SocketEvent::Frame(ClientFrame::Pong) => self.heartbeat.on_pong(),
                 SocketEvent::Frame(ClientFrame::Ping) | SocketEvent::Flushed => {}
                 SocketEvent::Frame(ClientFrame::Text(_) | ClientFrame::Unsupported) => {
@@ -95,14 +65,27 @@ impl Pusher<'_> {
         }
     }
 
-    async fn on_notified(&mut self, notified: Notifications) -> Result<(), CloseReason> {
-        if notified.drain {
-            return Err(CloseReason::Draining);
+    async fn advance(&mut self, most: i64) -> Result<(), CloseReason> {
+        match self.follower.advance(self.state, most).await {
+            Some(Followed::Batch(batch)) => self.push(&batch).await,
+            Some(Followed::Due) => self.on_due().await,
+            Some(Followed::Drain) => Err(CloseReason::Draining),
+            Some(Followed::Lost(error)) => Err(SocketRejection::from(error).into()),
+            None => Ok(()),
         }
-        self.recheck_pending |= notified.recheck;
-        self.pending_from = self.pending_from.into_iter().chain(notified.arrived).min();
-        if notified.due {
-            Box::pin(self.on_due()).await?;
+    }
+
+    /// Pushes messages, as far as the write buffer has capacity.
+    async fn push(&mut self, batch: &Batch) -> Result<(), CloseReason> {
+        for row in batch.messages() {
+            let has_capacity = self.socket.queue(message::new_email(row.owner, row)).await?;
+            if let Some(timer) = batch.timer {
+                self.answers.record(self.state, timer, [row.id]);
+            }
+            if !has_capacity {
+                self.follower.continue_after(row.seq);
+                break;
+            }
         }
         Ok(())
     }
@@ -111,7 +94,6 @@ impl Pusher<'_> {
     /// next notification.
     async fn on_due(&mut self) -> Result<(), CloseReason> {
         let now = Instant::now();
-        self.retry_at = self.retry_at.filter(|at| *at > now);
         match self.socket.stalled_since() {
             Some(since) if now >= since + STALL_TIMEOUT => return Err(CloseReason::Stalled),
             // A ping would only wait behind what is queued already.
@@ -128,72 +110,91 @@ impl Pusher<'_> {
         Ok(())
     }
 
-    /// Schedules a notification for the next ping, for the stall timeout, or for the retry. A client that
-    /// stalls from now on is noticed at its next ping, before its stall timeout.
+    /// Schedules the next ping, or the stall timeout. A client that stalls from now on is noticed at its next ping, before
+    /// its stall timeout.
     fn schedule(&mut self) {
-        let next = match self.socket.stalled_since() {
-            Some(since) => since + STALL_TIMEOUT,
-            None => self.heartbeat.next(),
-        };
-        self.subscriber.schedule(self.retry_at.into_iter().fold(next, Instant::min));
+        let stalled = self.socket.stalled_since().map(|since| since + STALL_TIMEOUT);
+        self.follower.schedule(stalled.unwrap_or_else(|| self.heartbeat.next()));
+    }
+}
+
+/// What to do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HeartbeatAction {
+    /// Nothing before [`Heartbeat::next`].
+    Wait,
+    /// Send a ping.
+    SendPing,
+    /// Disconnect the client.
+    TimedOut,
+}
+
+/// When the next ping is due, and how many are unanswered.
+#[derive(Debug)]
+struct Heartbeat {
+    next: Instant,
+    unanswered: u8,
+}
+
+impl Heartbeat {
+    /// The first ping is due an interval after `now`.
+    fn new(now: Instant) -> Self {
+        Self { next: now + INTERVAL, unanswered: 0 }
     }
 
-    /// Pushes what has arrived, as far as the write buffer has capacity.
-    async fn advance(&mut self) -> Result<(), CloseReason> {
-        let timer = StageTimer::start(Stage::Answer);
-        let (mailbox, now) = (self.token.mailbox, self.state.clock.now());
-        if let Some(renewed) = self.state.arrivals.generations().renew(self.position) {
-            (self.position, self.recheck_pending, self.pending_from) = (renewed, true, Some(0));
-        }
-        self.recheck_pending |= self.state.arrivals.is_stale();
-        if self.token.expires_at <= now {
-            return Err(SocketRejection::InvalidToken.into());
-        }
-        if !self.recheck_pending
-            && let Some(recent) = self.subscriber.recent(mailbox, self.position.seq, self.pending_from)
-            && recent.messages.iter().all(|message| message.row.is_some())
-        {
-            self.pending_from = None;
-            let rows = recent.messages.iter().filter_map(|message| message.row.as_ref());
-            let readable: Vec<&MessageRow> =
-                rows.filter(|row| row.owner == mailbox && row.expires_at() > now).collect();
-            return self.push(&readable, recent.up_to, timer).await;
-        }
-        let scanned = self.state.stream_store.scan_mailbox(mailbox, self.position.seq, PAGE_SIZE, now).await;
-        let found = match scanned {
-            Err(error) if error.is_unavailable() => None,
-            scanned => Some(scanned.map_err(SocketRejection::from)?.ok_or(SocketRejection::InvalidToken)?),
-        };
-        let (generations, generation) = (self.state.arrivals.generations(), self.position.generation);
-        let Some(scan) = found.filter(|scan| generations.is(generation, scan.generation)) else {
-            self.retry_at = Some(Instant::now() + RETRY_DELAY);
-            self.schedule();
-            return Ok(());
-        };
-        check_token(&self.token, scan.password_epoch, scan.suspended, now)?;
-        self.recheck_pending = false;
-        if self.socket.is_sending() {
-            // Only the rights were to be checked.
-            return Ok(());
-        }
-        let last = scan.rows.last().filter(|_| scan.rows.len() >= usize::try_from(PAGE_SIZE).unwrap_or(0));
-        self.pending_from = last.map(|last| last.seq + 1);
-        let up_to = last.map_or(scan.position, |last| last.seq);
-        self.push(&scan.rows.iter().collect::<Vec<_>>(), up_to, timer).await
+    /// When to call [`action_at`](Self::action_at) next.
+    fn next(&self) -> Instant {
+        self.next
     }
 
-    /// Pushes messages up to a position of the stream; `timer` began when they were looked for.
-    async fn push(&mut self, rows: &[&MessageRow], up_to: i64, timer: StageTimer) -> Result<(), CloseReason> {
-        for row in rows {
-            let has_capacity = self.socket.queue(message::new_email(self.token.mailbox, row)).await?;
-            self.answers.record(self.state, timer, [row.id]);
-            self.position.seq = row.seq;
-            if !has_capacity {
-                self.pending_from = Some(row.seq + 1);
-                return Ok(());
-            }
+    /// What to do at `now`; a ping that is due counts as sent.
+    fn action_at(&mut self, now: Instant) -> HeartbeatAction {
+        if now < self.next {
+            return HeartbeatAction::Wait;
         }
-        self.position.seq = self.position.seq.max(up_to);
-        Ok(())
+        if self.unanswered >= UNANSWERED_MAX {
+            return HeartbeatAction::TimedOut;
+        }
+        self.unanswered += 1;
+        self.next = now + INTERVAL;
+        HeartbeatAction::SendPing
+    }
+
+    /// Records a pong.
+    fn on_pong(&mut self) {
+        self.unanswered = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HeartbeatAction::{SendPing, TimedOut, Wait};
+    use super::*;
+
+    #[test]
+    fn sends_one_ping_per_interval_while_pongs_arrive() {
+        let start = Instant::now();
+        let mut heartbeat = Heartbeat::new(start);
+        for n in 1..=5 {
+            let due = start + INTERVAL * n;
+            assert_eq!(heartbeat.next(), due);
+            assert_eq!(heartbeat.action_at(due - Duration::from_millis(1)), Wait);
+            assert_eq!(heartbeat.action_at(due), SendPing);
+            assert_eq!(heartbeat.action_at(due), Wait, "one ping per interval");
+            heartbeat.on_pong();
+        }
+    }
+
+    #[test]
+    fn times_out_after_two_unanswered_pings() {
+        let start = Instant::now();
+        let mut heartbeat = Heartbeat::new(start);
+        let mut actions = |intervals: [u32; 3]| intervals.map(|n| heartbeat.action_at(start + INTERVAL * n));
+        assert_eq!(actions([1, 2, 3]), [SendPing, SendPing, TimedOut]);
+        let mut heartbeat = Heartbeat::new(start);
+        assert_eq!([1, 2].map(|n| heartbeat.action_at(start + INTERVAL * n)), [SendPing, SendPing]);
+        heartbeat.on_pong();
+        let actions = [3, 4, 5].map(|n| heartbeat.action_at(start + INTERVAL * n));
+        assert_eq!(actions, [SendPing, SendPing, TimedOut]);
     }
 }

@@ -1,13 +1,26 @@
 //! A socket from its upgrade to its close.
 
+use std::time::Duration;
+
 use hyper::upgrade::OnUpgrade;
 use tempmail_admission::{ClientNetwork, Share};
+use tempmail_bus::{Permit, PermitKey};
+use tempmail_model::limits::SOCKETS_PER_MAILBOX;
+use tokio::time::Instant;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-use super::authentication::authenticate;
-use super::push;
-use super::socket::Socket;
+use super::close::{CloseReason, SocketRejection};
+use super::mailbox::MailboxSource;
+use super::socket::{ClientFrame, Socket, SocketEvent};
+use super::{message, push};
+use crate::arrivals::Subscriber;
+use crate::auth::VerifiedMailboxToken;
 use crate::http::connection::Connection;
+use crate::realtime::follower::{Follower, Patience, Start};
 use crate::state::AppState;
+
+/// How long a client may take to authenticate. Fixed by the interface.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// That of a client among the sockets that are not authenticated.
 pub(super) type SocketShare = Share<ClientNetwork>;
@@ -24,17 +37,72 @@ pub(super) async fn run(state: AppState, connection: Connection, share: SocketSh
 
 async fn serve(state: AppState, mut socket: Socket, share: SocketShare) {
     let _open = OpenSocketGauge::increment();
-    let mut subscriber = state.arrivals.register();
     // Boxed, as everything that an idle socket does not need.
-    let authenticated = Box::pin(authenticate(&state, &mut socket, &mut subscriber)).await;
+    let authenticated = Box::pin(authenticate(&state, &mut socket)).await;
     drop(share);
     let reason = match authenticated {
-        Ok(authenticated) => push::run(&state, &mut socket, &mut subscriber, authenticated).await,
+        Ok((follower, permit)) => {
+            let reason = push::run(&state, &mut socket, follower).await;
+            // Released before the client is notified, so that it can reconnect at once, to any process.
+            permit.release().await;
+            reason
+        }
         Err(reason) => reason,
     };
-    drop(subscriber);
     metrics::counter!("tempmail_websockets_ended_total", "reason" => reason.label()).increment(1);
     Box::pin(socket.close(&reason)).await;
+}
+
+/// Waits for the message that authenticates, and verifies it. Returns the mail of the mailbox from now on, and the permit among
+/// the sockets of the mailbox.
+async fn authenticate(
+    state: &AppState,
+    socket: &mut Socket,
+) -> Result<(Box<Follower<MailboxSource>>, Permit), CloseReason> {
+    let mut subscriber = state.arrivals.register();
+    subscriber.schedule(Instant::now() + TIMEOUT);
+    let text = first_message(socket, &subscriber).await?;
+    let jwt = message::presented_token(&text).ok_or(SocketRejection::InvalidAuthMessage)?;
+    let token = state.auth.mailbox_tokens.verify(&jwt, state.clock.now());
+    Ok(follow(state, subscriber, token.ok_or(SocketRejection::InvalidToken)?).await?)
+}
+
+async fn first_message(socket: &mut Socket, subscriber: &Subscriber) -> Result<Utf8Bytes, CloseReason> {
+    loop {
+        match socket.next(subscriber.notified()).await {
+            SocketEvent::Notified(notified) if notified.drain => return Err(CloseReason::Draining),
+            SocketEvent::Notified(notified) if notified.due => {
+                return Err(SocketRejection::InvalidAuthMessage.into());
+            }
+            SocketEvent::Frame(ClientFrame::Text(text)) => return Ok(text),
+            SocketEvent::Frame(ClientFrame::Unsupported) => {
+                return Err(SocketRejection::InvalidAuthMessage.into());
+            }
+            SocketEvent::Frame(ClientFrame::Closed(reason)) => return Err(reason),
+            SocketEvent::Notified(_)
+            | SocketEvent::Frame(ClientFrame::Ping | ClientFrame::Pong)
+            | SocketEvent::Flushed => {}
+        }
+    }
+}
+
+/// Acquires the permit, and follows the mailbox of a token that is still accepted.
+async fn follow(
+    state: &AppState,
+    subscriber: Subscriber,
+    token: VerifiedMailboxToken,
+) -> Result<(Box<Follower<MailboxSource>>, Permit), SocketRejection> {
+    let now = state.clock.now();
+    let mailbox = state.store.find_mailbox(token.mailbox).await?.ok_or(SocketRejection::InvalidToken)?;
+    let source = MailboxSource::new(token, &mailbox, now)?;
+    let permit = state.bus.acquire(PermitKey::MailboxSockets(mailbox.id), SOCKETS_PER_MAILBOX).await;
+    let permit = permit.ok_or(SocketRejection::TooManyConnections)?;
+    // Boxed: a future that a value is moved through keeps space for it.
+    let mut follower = Box::new(Follower::new(state, subscriber, source, Start::Now, Patience::Stream));
+    // This read finds rights that ended before the subscription; later changes are notified.
+    follower.first(state, 0).await?;
+    state.auth.last_used.record_mailbox(&mailbox, now);
+    Ok((follower, permit))
 }
 
 /// Counts a socket while it is open.

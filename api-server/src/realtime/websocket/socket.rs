@@ -1,6 +1,6 @@
 //! A WebSocket with small buffers, for clients that may be slow.
 
-use std::future::{Future as _, poll_fn};
+use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
@@ -16,7 +16,6 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use super::close::CloseReason;
-use crate::arrivals::{Notifications, Subscriber};
 use crate::http::connection::Connection;
 use crate::http::deadline::LINGER_TIMEOUT;
 
@@ -46,9 +45,9 @@ pub(super) enum ClientFrame {
 
 /// What a socket waits for.
 #[derive(Debug)]
-pub(super) enum SocketEvent {
-    /// The subscriber was notified.
-    Notified(Notifications),
+pub(super) enum SocketEvent<T> {
+    /// What else is waited for has happened.
+    Notified(T),
     /// The client sent something.
     Frame(ClientFrame),
     /// Everything that was queued is sent.
@@ -76,9 +75,9 @@ impl Socket {
         Self { stream: Box::new(stream.await), connection, unflushed: false }
     }
 
-    /// Waits for the next event, and sends what is queued meanwhile.
-    pub(super) async fn next(&mut self, subscriber: &Subscriber) -> SocketEvent {
-        let mut notified = pin!(subscriber.notified());
+    /// Waits for the next event or for `notified`, and sends what is queued meanwhile.
+    pub(super) async fn next<T>(&mut self, notified: impl Future<Output = T>) -> SocketEvent<T> {
+        let mut notified = pin!(notified);
         poll_fn(|cx| {
             if let Poll::Ready(notified) = notified.as_mut().poll(cx) {
                 return Poll::Ready(SocketEvent::Notified(notified));

@@ -16,7 +16,7 @@ use crate::message::WantedEmail;
 use crate::realtime::cursor::open_since;
 use crate::realtime::filter::Filter;
 use crate::realtime::mail_wait::MailWaitQuery;
-use crate::realtime::subscription::Scope;
+use crate::realtime::scope::Scope;
 use crate::state::AppState;
 use crate::token_api::address::parse_address;
 
