@@ -2,6 +2,7 @@
 
 mod domain;
 mod mail;
+mod mailbox;
 mod settings;
 mod time;
 
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::PgPool;
 use tempmail::roles::{RoleContext, Roles};
 use tempmail_api_server::SignInLink;
@@ -38,7 +39,6 @@ use crate::dns::TestDns;
 use crate::fleet::Role;
 use crate::http::{Request, Response};
 pub use crate::mailbox::Mailbox;
-use crate::mailbox::{self, PASSWORD};
 use crate::port::free_port;
 use crate::postgres::Database;
 pub use crate::rows::{SYSTEM_DOMAIN, Tenant};
@@ -425,30 +425,6 @@ impl App {
     /// There is no such domain.
     pub async fn end_verification(&self, domain: Uuid) {
         end_verification(&self.pool, domain).await;
-    }
-
-    /// Tries to create a mailbox, with a Pro token or without.
-    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Response {
-        mailbox::create(self.request(Method::POST, "/api/accounts"), pro, address, password).await
-    }
-
-    /// A new mailbox.
-    ///
-    /// # Panics
-    /// The request is refused.
-    pub async fn mailbox(&self, pro: Option<&str>, address: &str) -> Mailbox {
-        Mailbox::from_response(&self.create_mailbox(pro, address, PASSWORD).await)
-    }
-
-    /// A `GET` with a mailbox JWT.
-    pub async fn get_mailbox(&self, mailbox: &Mailbox, path: &str) -> Response {
-        self.request(Method::GET, path).bearer(&mailbox.jwt).send().await
-    }
-
-    /// The first page of a mailbox, newest first.
-    pub async fn messages(&self, mailbox: &Mailbox) -> Vec<Value> {
-        let answer = self.get_mailbox(mailbox, "/api/messages").await.expect(200);
-        answer["messages"].as_array().expect("messages is a list").clone()
     }
 
     /// Advances business time.

@@ -3,21 +3,22 @@
 //! responses that no test has seen.
 
 mod operation;
-mod schema;
-mod seen;
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::fs::File;
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use operation::DocumentedResponse;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 
-pub use operation::{Operation, Parameter, ParameterLocation, RequestBody};
-pub use seen::{NO_CODE, SeenResponse, recorded};
-
 use crate::http::Response;
-use operation::DocumentedResponse;
+
+pub use operation::{Operation, Parameter, ParameterLocation, RequestBody};
 
 /// Errors that are returned before a request is routed.
 const BEFORE_ROUTING: [(u16, &str); 4] = [
@@ -109,7 +110,7 @@ pub fn validate(method: &Method, path: &str, request: &HeaderMap, response: &Res
         Some(operation) if is_head => operation.validate_head(response),
         Some(operation) => {
             let code = operation.validate(response)?;
-            seen::record(operation.id.as_str(), response.status, &code);
+            record(operation.id.as_str(), response.status, &code);
             Ok(())
         }
         None if is_preflight(method, request) && response.status == 204 => Ok(()),
@@ -149,4 +150,56 @@ fn is_preflight(method: &Method, request: &HeaderMap) -> bool {
     method == Method::OPTIONS
         && request.contains_key("origin")
         && request.contains_key("access-control-request-method")
+}
+
+/// Stands for the code of a response that is not an error.
+pub const NO_CODE: &str = "-";
+
+/// Operation, status and code of a response.
+pub type SeenResponse = (String, u16, String);
+
+struct SeenLog {
+    file: File,
+    recorded: BTreeSet<SeenResponse>,
+}
+
+/// Records a response once.
+fn record(operation: &str, status: u16, code: &str) {
+    static LOG: LazyLock<Option<Mutex<SeenLog>>> = LazyLock::new(|| {
+        let directory = directory()?;
+        fs::create_dir_all(&directory).expect("the directory of CONTRACT_SEEN can be created");
+        let path = directory.join(std::process::id().to_string());
+        let file = File::options().create(true).append(true).open(path);
+        Some(Mutex::new(SeenLog {
+            file: file.expect("a file in CONTRACT_SEEN can be written"),
+            recorded: BTreeSet::new(),
+        }))
+    });
+    let Some(record) = &*LOG else { return };
+    let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+    if record.recorded.insert((operation.to_owned(), status, code.to_owned())) {
+        writeln!(record.file, "{operation} {status} {code}").expect("a file in CONTRACT_SEEN can be written");
+    }
+}
+
+/// Everything that any process recorded; `None` without the variable.
+///
+/// # Panics
+/// The files cannot be read.
+pub fn recorded() -> Option<BTreeSet<SeenResponse>> {
+    let directory = directory()?;
+    let mut seen = BTreeSet::new();
+    for entry in fs::read_dir(directory).expect("CONTRACT_SEEN is a directory") {
+        let text = fs::read_to_string(entry.expect("it can be read").path()).expect("a record is text");
+        seen.extend(text.lines().map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [operation, status, code] = words[..] else { panic!("`{line}` is not a record") };
+            (operation.to_owned(), status.parse().expect("a status is a number"), code.to_owned())
+        }));
+    }
+    Some(seen)
+}
+
+fn directory() -> Option<PathBuf> {
+    std::env::var_os("CONTRACT_SEEN").filter(|value| !value.is_empty()).map(PathBuf::from)
 }

@@ -1,7 +1,5 @@
 //! A proxy in front of Redis that injects the faults of a network and of a server.
 
-mod command;
-
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -139,11 +137,11 @@ async fn pass(
         tokio::select! {
             read = client.read_buf(&mut commands), if !silence.is_some_and(Silence::is_to_server) => {
                 let Ok(1..) = read else { return };
-                while let Some(end) = command::end(&commands) {
+                while let Some(end) = end_of_command(&commands) {
                     let mut command: Vec<u8> = commands.drain(..end).collect();
-                    subscribed |= command::is(&command, "SUBSCRIBE");
-                    if command::is(&command, "PUBLISH") && counts.drops(&command, *faults.borrow()) {
-                        command = command::PUBLISH_WITHOUT_SUBSCRIBERS.to_vec();
+                    subscribed |= is_command(&command, "SUBSCRIBE");
+                    if is_command(&command, "PUBLISH") && counts.drops(&command, *faults.borrow()) {
+                        command = PUBLISH_WITHOUT_SUBSCRIBERS.to_vec();
                     }
                     // The next read fails too.
                     let _ = to.write_all(&command).await;
@@ -202,4 +200,38 @@ impl FaultCounts {
         self.dropped_publishes.fetch_add(usize::from(dropped), Ordering::Relaxed);
         dropped
     }
+}
+
+/// A PUBLISH without subscribers, whose reply takes the place of a dropped one's.
+const PUBLISH_WITHOUT_SUBSCRIBERS: &[u8] = b"*3\r\n$7\r\nPUBLISH\r\n$6\r\nnobody\r\n$0\r\n\r\n";
+
+/// Where the first command ends; `None` if it is_command incomplete.
+///
+/// # Panics
+/// It is_command not an array of bulk strings.
+fn end_of_command(bytes: &[u8]) -> Option<usize> {
+    let (mut at, strings) = number(bytes, 0, b'*')?;
+    for _ in 0..strings {
+        let (string, length) = number(bytes, at, b'$')?;
+        at = string + length + 2;
+    }
+    (at <= bytes.len()).then_some(at)
+}
+
+/// Whether a command has this name.
+fn is_command(command: &[u8], name: &str) -> bool {
+    let Some((string, length)) = number(command, 0, b'*').and_then(|(at, _)| number(command, at, b'$'))
+    else {
+        return false;
+    };
+    command[string..string + length].eq_ignore_ascii_case(name.as_bytes())
+}
+
+/// The number in the line at `at`, and where the next line begins.
+fn number(bytes: &[u8], at: usize, kind: u8) -> Option<(usize, usize)> {
+    let line = bytes.get(at..)?;
+    let length = line.windows(2).position(|end_of_command| end_of_command == b"\r\n")?;
+    assert_eq!(line[0], kind, "clients write arrays of bulk strings");
+    let number = std::str::from_utf8(&line[1..length]).ok().and_then(|text| text.parse().ok());
+    Some((at + length + 2, number.expect("a number")))
 }

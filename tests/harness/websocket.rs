@@ -1,20 +1,20 @@
 //! A WebSocket client (RFC 6455) that can also break the protocol.
 
-mod muting_stream;
-
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
-use self::muting_stream::MutingStream;
 use crate::http::Response;
 use crate::raw::RawConnection;
 use crate::wait::within_deadline;
@@ -249,5 +249,51 @@ impl WebSocket {
 
     async fn send(&mut self, message: Message) {
         let _ = within_deadline("the server reads", self.stream.send(message)).await;
+    }
+}
+
+/// A stream that discards what is written once it is muted.
+#[derive(Debug)]
+struct MutingStream {
+    stream: TcpStream,
+    is_muted: bool,
+}
+
+impl MutingStream {
+    /// Not muted.
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, is_muted: false }
+    }
+
+    /// Discards everything that is written from now on.
+    fn mute(&mut self) {
+        self.is_muted = true;
+    }
+}
+
+impl AsyncRead for MutingStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for MutingStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.is_muted {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
