@@ -7,7 +7,6 @@ mod dashboard;
 mod hostile;
 mod inbox;
 mod keyboard;
-mod large_inbox;
 mod mail;
 mod measurements;
 mod notifications;
