@@ -10,7 +10,6 @@ mod schema;
 mod system_domain;
 mod tenant;
 mod tenant_deletion;
-mod tenant_suspension;
 mod token;
 mod up;
 

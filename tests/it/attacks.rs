@@ -2,4 +2,3 @@
 
 mod attacker;
 mod chaos;
-mod victim;

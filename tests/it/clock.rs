@@ -3,9 +3,8 @@
 use jiff::SignedDuration;
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::app::Mailbox;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{App, Response, SmtpClient};
+use tempmail_tests::{App, SmtpClient};
 
 /// Distance from the expiry on either side, since the clock runs during the test.
 const MARGIN: SignedDuration = SignedDuration::from_mins(5);
@@ -21,11 +20,6 @@ async fn before_and_after<A: Future<Output = ()>, B: Future<Output = ()>>(
     before().await;
     app.clock.advance(MARGIN + MARGIN);
     then().await;
-}
-
-async fn sign_in(app: &App, mailbox: &Mailbox) -> Response {
-    let body = json!({ "address": mailbox.address, "password": mailbox.password });
-    app.request(Method::POST, "/api/token").json(&body).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,7 +74,7 @@ async fn accepts_a_mailbox_jwt_for_7_days() {
     let before = async || assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.status, 200);
     let then = async || {
         app.get_mailbox(&mailbox, "/api/me").await.assert_api_error(401, "invalid_token");
-        let renewed = sign_in(&app, &mailbox).await.expect(200);
+        let renewed = app.sign_in(&mailbox.address, &mailbox.password).await.expect(200);
         let jwt = renewed["token"].as_str().unwrap();
         assert_eq!(app.request(Method::GET, "/api/me").bearer(jwt).send().await.status, 200);
     };
@@ -125,7 +119,7 @@ async fn accepts_an_api_token_until_it_expires() {
 async fn reserves_the_address_of_a_removed_mailbox_for_31_days() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "held@inbox.localhost").await;
-    assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await.status, 204);
+    app.delete_mailbox(&mailbox).await;
     let before = async || {
         app.worker_pass().await;
         let again = app.create_mailbox(None, "held@inbox.localhost", "pass123").await;
@@ -163,7 +157,7 @@ async fn removes_a_free_mailbox_after_30_days_without_use() {
     let read = app.mailbox(None, "read@inbox.localhost").await;
     let pro = app.mailbox(Some(&app.tenant.pro), "pro@inbox.localhost").await;
     app.advance_hours(6 * 24);
-    assert_eq!(sign_in(&app, &signed_in).await.status, 200);
+    assert_eq!(app.sign_in(&signed_in.address, &signed_in.password).await.status, 200);
     assert_eq!(app.get_mailbox(&read, "/api/messages").await.status, 200);
     eventually("both uses are recorded", || async {
         let recorded = app.count("SELECT count(*) FROM mailbox WHERE seen_at > created_at").await;
@@ -177,11 +171,11 @@ async fn removes_a_free_mailbox_after_30_days_without_use() {
     let then = async || {
         app.worker_pass().await;
         wait_until_rejected(&app, &idle.address).await;
-        sign_in(&app, &idle).await.assert_api_error(401, "invalid_credentials");
+        app.sign_in(&idle.address, &idle.password).await.assert_api_error(401, "invalid_credentials");
         let again = app.create_mailbox(None, &idle.address, "pass123").await;
         again.assert_api_error(409, "address_taken");
         for kept in [&signed_in, &read, &pro] {
-            assert_eq!(sign_in(&app, kept).await.status, 200, "{}", kept.address);
+            assert_eq!(app.sign_in(&kept.address, &kept.password).await.status, 200, "{}", kept.address);
         }
     };
     before_and_after(&app, SignedDuration::from_hours(24 * 24), before, then).await;

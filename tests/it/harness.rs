@@ -3,5 +3,4 @@
 mod fleet;
 mod follower;
 mod network;
-mod sse;
-mod websocket;
+mod streams;

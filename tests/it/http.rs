@@ -1,12 +1,8 @@
 //! What holds for every HTTP request, whatever its path.
 
-mod admin_port;
-mod bounds;
-mod cross_origin;
+mod connections;
 mod defaults;
-mod errors;
-mod half_closed;
+mod header_fields;
 mod passwords;
 mod refused;
-mod request_id;
 mod slow_readers;

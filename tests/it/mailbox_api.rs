@@ -1,24 +1,9 @@
 //! `/api`
 
-mod accounts {
-    mod again;
-    mod post;
-}
-mod domains {
-    mod get;
-}
-mod jwt;
-mod me {
-    mod delete;
-    mod get;
-}
-mod message;
-mod messages {
-    mod get;
-}
+mod accounts;
+mod domains;
+mod me;
+mod messages;
 mod rates;
-mod token {
-    mod outage;
-    mod post;
-}
+mod token;
 mod ws;

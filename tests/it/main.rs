@@ -1,6 +1,5 @@
 //! What tempmail promises, through its public surface. The folders mirror the interface: a file
-//! is a method of a path (parameters of paths are left out). Files beside them are about one
-//! subject that several routes share.
+//! has the routes of a resource. Files beside them are about one subject that several routes share.
 
 #![expect(clippy::unwrap_used, reason = "what is not there fails the test where it is missed")]
 
@@ -30,7 +29,6 @@ mod postgres;
 mod pro_api;
 mod proxies;
 mod queries;
-mod races;
 mod realtime;
 mod security;
 mod smtp;

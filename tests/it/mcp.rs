@@ -1,7 +1,6 @@
 //! The Model Context Protocol, over `POST /mcp` and `tempmail mcp`.
 
 mod authorization;
-mod orders;
 mod tools;
 
 use std::collections::HashMap;

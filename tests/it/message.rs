@@ -7,4 +7,3 @@ mod bounds;
 mod header;
 mod reader;
 mod readers;
-mod structure;

@@ -2,8 +2,6 @@
 
 mod dependencies;
 mod documents;
-mod imports;
-mod licence;
 mod metrics;
 mod sql;
 

@@ -2,7 +2,6 @@
 //! whatever fails.
 
 mod chaos;
-mod delivery;
 mod drain;
 mod faults;
 pub mod fixture;

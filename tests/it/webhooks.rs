@@ -1,19 +1,13 @@
 //! Delivery to webhooks: at least once, signed, and never into private networks.
 
 mod attempts;
-mod deletion;
 mod destinations;
-mod disabled;
-mod metrics;
-mod openapi;
 mod pending;
 pub(crate) mod processes;
 mod receivers;
-mod recipients;
 mod refused;
 mod request;
 mod retries;
-mod rotation;
 mod samples;
 mod secrets;
 

@@ -2,10 +2,7 @@
 
 use jiff::SignedDuration;
 use jiff_sqlx::ToSqlx as _;
-use reqwest::Method;
-use serde_json::json;
 use tempmail_model::clock::Clock as _;
-use tempmail_tests::rows::revoke_token;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, SmtpClient};
 use tokio::join;
@@ -17,7 +14,6 @@ const DETACHED: &str = "SELECT count(*) FROM pg_class
     WHERE relkind = 'r' AND NOT relispartition AND relname ~ '^(message|raw)_[0-9]'";
 const MESSAGES: &str = "SELECT count(*) FROM message";
 const RAWS: &str = "SELECT count(*) FROM raw";
-const TOKENS: &str = "SELECT count(*) FROM api_token";
 const BYTES: &str = "SELECT (SELECT coalesce(sum(bytes), 0) FROM usage)::bigint
     + (SELECT coalesce(sum(bytes), 0) FROM message_partition)::bigint";
 const PURGES: &str = "SELECT count(*) FROM purge";
@@ -110,8 +106,7 @@ async fn purges_a_large_mailbox_in_batches() {
     }
     assert_eq!((app.count(MESSAGES).await, app.count(RAWS).await), (1_101, 12));
 
-    let deleted = app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await;
-    assert_eq!(deleted.status, 204, "{}", deleted.text());
+    app.delete_mailbox(&mailbox).await;
     // Two passes at once, and that of the running worker, do not harm each other.
     join!(app.worker_pass(), app.worker_pass());
     eventually("the purge is complete", || async { (app.count(PURGES).await == 0).then_some(()) }).await;
@@ -119,50 +114,6 @@ async fn purges_a_large_mailbox_in_batches() {
     let kept = app.count("SELECT stored_bytes::bigint + message_row_bytes() FROM raw").await;
     assert_eq!(app.count("SELECT sum(bytes)::bigint FROM message_partition WHERE class = 1").await, kept);
     assert_eq!(app.count("SELECT coalesce(sum(bytes), 0)::bigint FROM usage WHERE class = 72").await, 0);
-}
-
-#[tokio::test]
-async fn removes_an_idle_free_mailbox_and_holds_its_address() {
-    let app = App::start().await;
-    let (idle, used, pro) = (
-        app.mailbox(None, "idle@inbox.localhost").await,
-        app.mailbox(None, "used@inbox.localhost").await,
-        app.mailbox(Some(&app.tenant.pro), "pro@inbox.localhost").await,
-    );
-    let sign_in = async |address: &str| {
-        let body = json!({ "address": address, "password": "correct horse" });
-        app.request(Method::POST, "/api/token").json(&body).send().await.status
-    };
-    app.advance_hours(20 * 24);
-    assert_eq!(sign_in(&used.address).await, 200);
-    eventually("the sign-in is recorded", || async {
-        (app.count("SELECT count(*) FROM mailbox WHERE seen_at > created_at + interval '1 day'").await == 1)
-            .then_some(())
-    })
-    .await;
-    app.advance_hours(11 * 24);
-    app.worker_pass().await;
-    assert_eq!(sign_in(&idle.address).await, 401, "30 days without a sign-in or a read");
-    assert_eq!(sign_in(&used.address).await, 200, "11 days");
-    assert_eq!(sign_in(&pro.address).await, 200, "only free mailboxes are removed");
-    app.create_mailbox(None, &idle.address, "another horse").await.assert_api_error(409, "address_taken");
-
-    app.advance_hours(31 * 24 + 1);
-    app.worker_pass().await;
-    assert_eq!(app.create_mailbox(None, &idle.address, "another horse").await.status, 201, "no longer held");
-}
-
-#[tokio::test]
-async fn deletes_a_revoked_token_after_a_week() {
-    let app = App::start().await;
-    let tokens = app.count(TOKENS).await;
-    revoke_token(&app.pool, &app.tenant.pro, app.clock.now()).await;
-    app.advance_hours(7 * 24 - 1);
-    app.worker_pass().await;
-    assert_eq!(app.count(TOKENS).await, tokens);
-    app.advance_hours(2);
-    app.worker_pass().await;
-    assert_eq!(app.count(TOKENS).await, tokens - 1);
 }
 
 mod chaos {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::http::percent;
@@ -96,8 +95,7 @@ impl InboxFixture {
     }
 
     async fn sign_in(&self, spelling: &str) -> Response {
-        let body = json!({ "address": spelling, "password": self.victims[0].password });
-        self.app.request(Method::POST, "/api/token").json(&body).send().await
+        self.app.sign_in(spelling, &self.victims[0].password).await
     }
 
     /// The mailboxes have the mail to the spellings of their addresses, and no other.

@@ -69,9 +69,7 @@ async fn records_what_a_token_and_its_session_change() {
     let (by_token, by_session) = (format!("token {token}"), format!("session of token {token}"));
     let mut trail = Trail::follow(&app).await;
 
-    let opened = json!({"token": pro});
-    let session = app.request(Method::POST, "/pro/api/session").json(&opened).send().await.expect(200);
-    let session = text(&session, "token");
+    let session = app.session(pro).await;
     trail.assert_next(&by_token, "created", "session", &token.to_string()).await;
 
     let created = send(&app, pro, Method::POST, "/pro/api/tokens", json!({"name": "ci"})).await.expect(201);
@@ -114,8 +112,7 @@ async fn records_changes_of_mailboxes_that_a_tenant_owns() {
     let reset = send(&app, pro, Method::PUT, &path, json!({"password": mailbox.password})).await;
     assert_eq!(reset.status, 200, "{}", reset.text());
     trail.assert_next(&by_token, "rotated", "mailbox", &id).await;
-    let body = json!({"address": mailbox.address, "password": mailbox.password});
-    let signed_in = app.request(Method::POST, "/api/token").json(&body).send().await.expect(200);
+    let signed_in = app.sign_in(&mailbox.address, &mailbox.password).await.expect(200);
     assert_eq!(trail.next().await, [[""; 4]; 0], "its use is no change");
     let deleted = send(&app, &text(&signed_in, "token"), Method::DELETE, "/api/me", Value::Null).await;
     assert_eq!(deleted.status, 204);

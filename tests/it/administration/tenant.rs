@@ -1,10 +1,11 @@
-//! `tempmail tenant create`, `set`, `list`, `show`
+//! `tempmail tenant`, without `delete`
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{App, CommandOutput, Response, Tenant};
 
-use super::keys;
+use super::{is_answered, keys};
 
 /// A tenant that the command made, with tokens that the command made.
 async fn made(app: &App, name: &str, limits: &str) -> Tenant {
@@ -269,4 +270,59 @@ async fn applies_a_new_retention_to_new_mail() {
 async fn create_webhook(app: &App, tenant: &Tenant) -> Response {
     let body = json!({"url": "https://hooks.example/", "events": ["email.received"]});
     app.request(Method::POST, "/pro/api/webhooks").bearer(&tenant.pro).json(&body).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refuses_a_suspended_tenant_on_every_surface() {
+    let app = App::start().await;
+    let acme = app.another_tenant("acme").await;
+    let mailbox = app.mailbox(Some(&acme.pro), "own@inbox.localhost").await;
+    app.custom_domain(&acme, "ships.example").await;
+    app.deliver(&mailbox.address, "before", "").await;
+    let waiting = app.start_long_poll(&acme.live, "/v1/inbox/none@inbox.localhost").await;
+
+    assert_eq!(app.tempmail("tenant suspend acme").await.success(), "suspended tenant acme");
+    within_deadline("the open wait ends", waiting).await.unwrap().assert_v1_error(403, "account_disabled");
+    // `matrix` presents every credential of a suspended tenant.
+    let sign_in = || app.sign_in(&mailbox.address, &mailbox.password);
+    sign_in().await.assert_api_error(403, "account_disabled");
+    let session = json!({"token": acme.pro});
+    let open = app.request(Method::POST, "/pro/api/session").json(&session).send().await;
+    open.assert_api_error(403, "account_disabled");
+    for recipient in ["own@inbox.localhost", "own+tag@inbox.localhost", "any@ships.example"] {
+        is_answered(&app, recipient, "550 5.2.1").await;
+    }
+    assert_eq!(app.get("/v1/inbox/own@inbox.localhost").await.status, 404, "to others it is as before");
+    app.deliver("none@inbox.localhost", "others go on", "").await;
+    assert_eq!(app.emails("none@inbox.localhost").await.len(), 1);
+
+    assert_eq!(app.tempmail("tenant resume acme").await.success(), "resumed tenant acme");
+    assert_eq!(app.emails_as(&acme.live, &mailbox.address).await[0]["subject"], "before");
+    assert_eq!(app.messages(&mailbox).await.len(), 1);
+    assert_eq!(sign_in().await.status, 200);
+    assert_eq!(app.request(Method::GET, "/pro/api/accounts").bearer(&acme.pro).send().await.status, 200);
+    app.deliver("any@ships.example", "after", "").await;
+    assert_eq!(app.emails_as(&acme.live, "any@ships.example").await[0]["subject"], "after");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shows_a_suspended_tenant_and_creates_no_token_for_it() {
+    let app = App::start().await;
+    assert_eq!(app.tempmail("tenant suspend harbour --json").await.json()["suspended"], true);
+    assert_eq!(app.tempmail("tenant suspend harbour --json").await.json()["suspended"], true, "again");
+    assert!(app.tempmail("tenant list").await.success().contains("harbour   suspended"));
+    let refused = app.tempmail("token create harbour --kind live").await;
+    assert_eq!(refused.failure(), "the tenant harbour is suspended: resume it first");
+    assert_eq!(app.tempmail("tenant resume harbour --json").await.json()["suspended"], false);
+    app.tempmail("token create harbour --kind live").await.success();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refuses_to_suspend_platform() {
+    let app = App::start().await;
+    let refusal = app.tempmail("tenant suspend platform").await;
+    assert!(refusal.failure().starts_with("the tenant platform can't be suspended"), "{}", refusal.stderr);
+    app.deliver("postmaster@inbox.localhost", "help", "").await;
+    let token = app.tempmail("token create platform --kind live").await;
+    assert_eq!(app.emails_as(token.success(), "postmaster@inbox.localhost").await[0]["subject"], "help");
 }

@@ -84,28 +84,16 @@ async fn accepts_mail_of_others_while_a_tenant_is_deleted() {
 async fn refuses_everything_of_a_deleted_tenant_at_once() {
     let app = App::start().await;
     let acme = with_mail(&app).await;
-    let password = "correct horse";
-    let body = json!({"address": BOX, "password": password});
-    let jwt = app.request(Method::POST, "/api/token").json(&body).send().await.expect(200);
-    let jwt = jwt["token"].as_str().unwrap();
-    let session = json!({"token": acme.pro});
-    let session = app.request(Method::POST, "/pro/api/session").json(&session).send().await.expect(200);
-    let session = session["token"].as_str().unwrap();
     let email = app.emails_as(&acme.live, BOX).await[0]["id"].as_str().unwrap().to_owned();
     let waiting = app.start_long_poll(&acme.live, "/v1/inbox/none@inbox.localhost").await;
 
     app.tempmail("tenant delete acme --yes").await.success();
-    app.get_as(&acme.live, "/v1/inbox/none@inbox.localhost").await.assert_v1_error(401, "invalid_token");
-    for credential in [&acme.pro, session] {
-        let answer = app.request(Method::GET, "/pro/api/accounts").bearer(credential).send().await;
-        answer.assert_api_error(401, "invalid_token");
+    // `realtime::revocation` has a JWT and a session.
+    for pro in [&acme.pro, &acme.live] {
+        let refused = app.create_mailbox(Some(pro), "more@inbox.localhost", "correct horse").await;
+        refused.assert_api_error(401, "invalid_token");
     }
-    let refused = app.create_mailbox(Some(&acme.pro), "more@inbox.localhost", password).await;
-    refused.assert_api_error(401, "invalid_token");
-    let answer = app.request(Method::GET, "/api/messages").bearer(jwt).send().await;
-    answer.assert_api_error(401, "invalid_token");
-    let sign_in = app.request(Method::POST, "/api/token").json(&body).send().await;
-    sign_in.assert_api_error(401, "invalid_credentials");
+    app.sign_in(BOX, "correct horse").await.assert_api_error(401, "invalid_credentials");
     for path in
         [format!("/v1/inbox/{BOX}"), format!("/v1/inbox/{UNDER_DOMAIN}"), format!("/v1/email/{email}")]
     {
@@ -146,7 +134,7 @@ async fn holds_the_addresses_of_a_deleted_tenant() {
     let acme = with_mail(&app).await;
     // One that was removed before is held for its tenant, until there is none.
     let removed = app.mailbox(Some(&acme.pro), "former@inbox.localhost").await;
-    assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&removed.jwt).send().await.status, 204);
+    app.delete_mailbox(&removed).await;
     app.tempmail("tenant delete acme --yes").await.success();
     for _ in 0..2 {
         for address in [BOX, "former@inbox.localhost"] {

@@ -7,7 +7,7 @@ use tempmail_tests::postgres::PostgresProxy;
 use super::{Credentials, full_request, unknown_path};
 
 /// Operations that ask the store nothing about an address or code that this installation did not make: `documents` and
-/// `pro_api::session::link` have those.
+/// `pro_api::session` have those.
 const BY_SECRET: [&str; 2] = ["openDocument", "signInByLink"];
 
 /// Sends a request to every operation that documents this error, and asserts it.

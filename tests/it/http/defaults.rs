@@ -23,22 +23,12 @@ fn assert_limit(answer: &Response, name: &str, a_second: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_v1_to_10_requests_a_second_per_token() {
+async fn limits_requests_a_second_to_10_of_a_live_token_and_20_of_a_pro_token_or_a_client() {
     let app = unconfigured().await;
     let unknown = format!("/v1/email/{}", tempmail_model::id::new_id(jiff::Timestamp::UNIX_EPOCH));
     assert_limit(&app.get(&unknown).await, "token", 10);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn limits_the_pro_api_to_20_requests_a_second_per_token() {
-    let app = unconfigured().await;
     let list = app.request(Method::GET, "/pro/api/accounts").bearer(&app.tenant.pro).send().await;
     assert_limit(&list, "token", 20);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn limits_the_mailbox_api_to_20_requests_a_second_per_client() {
-    let app = unconfigured().await;
     assert_limit(&app.request(Method::GET, "/api/domains").send().await, "client", 20);
 }
 
@@ -53,12 +43,11 @@ async fn allows_ten_failed_sign_ins_per_address_and_client() {
         })
         .start()
         .await;
-    let body = serde_json::json!({ "address": "nobody@inbox.localhost", "password": "wrong password" });
+    let sign_in = || app.sign_in("nobody@inbox.localhost", "wrong password");
     for _ in 0..10 {
-        let answer = app.request(Method::POST, "/api/token").json(&body).send().await;
-        answer.assert_api_error(401, "invalid_credentials");
+        sign_in().await.assert_api_error(401, "invalid_credentials");
     }
-    let eleventh = app.request(Method::POST, "/api/token").json(&body).send().await;
+    let eleventh = sign_in().await;
     eleventh.assert_api_error(429, "rate_limit_exceeded");
     assert!(eleventh.header("retry-after").parse::<u64>().is_ok_and(|seconds| (1..=900).contains(&seconds)));
 }

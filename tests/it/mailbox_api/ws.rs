@@ -1,15 +1,12 @@
 //! `GET /api/ws`
 
-mod authentication;
-mod connections;
-mod drain;
 mod frames;
-mod postgres_outage;
+mod handshake;
+mod interruption;
+mod limits;
 mod push;
 mod revocation;
 mod slow_client;
-mod timeouts;
-mod upgrade;
 
 use serde_json::Value;
 use tempmail_tests::app::Mailbox;

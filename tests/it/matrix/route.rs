@@ -153,7 +153,7 @@ pub(super) const ROUTES: &[Route] = &[
     post("/pro/api/session", Open, Unnamed, BodyTemplate::Session, 200),
     get("/pro/api/session", Pro, Unnamed),
     delete("/pro/api/session", Pro, Unnamed),
-    // For pages of the site itself (`pro_api::session::link`), which this request does not come from.
+    // For pages of the site itself (`pro_api::session`), which this request does not come from.
     post("/pro/api/session/link", Open, Unnamed, BodyTemplate::SignInCode, 403),
     get("/pro/api/messages", Pro, Unnamed),
     get("/pro/api/messages/events", Pro, Unnamed),

@@ -1,4 +1,4 @@
-//! The rate limit, and the limits of a tenant under concurrent requests.
+//! The limits of a tenant, also under concurrent requests, what it has of them, and the rate of a token.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,12 +10,30 @@ use tempmail_tests::{App, Response};
 use super::{assert_one_created, concurrently, pro};
 
 #[tokio::test(flavor = "multi_thread")]
+async fn returns_what_the_tenant_has_against_its_limits() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    for (tenant, name) in [(&app.tenant, "quay"), (&app.tenant, "pier"), (&other, "lamp")] {
+        app.mailbox(Some(&tenant.pro), &format!("{name}@inbox.localhost")).await;
+    }
+    app.custom_domain(&app.tenant, "quay.example").await;
+    let usage = pro(&app, Method::GET, "/pro/api/usage").send().await.expect(200);
+    let expected = json!({
+        "mailboxes": {"used": 2, "limit": 100}, "domains": {"used": 1, "limit": 10},
+        "webhooks": {"used": 0, "limit": 1}, "tokens": {"used": 2, "limit": 20},
+        "bytes": {"used": 0, "limit": null}, "mailbox_bytes": 52_428_800, "retention_hours": 72,
+    });
+    assert_eq!(usage, expected);
+    app.deliver("quay@inbox.localhost", "x", "x").await;
+    let usage = pro(&app, Method::GET, "/pro/api/usage").send().await.expect(200);
+    assert!(usage["bytes"]["used"].as_i64().unwrap() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn limits_the_rate_of_a_token_and_its_sessions() {
     let app = App::builder().config(|config| config.limits.pro_per_second = 2).start().await;
     let other = app.token(&app.tenant, TokenKind::Pro).await;
-    let token = json!({ "token": app.tenant.pro });
-    let session = app.request(Method::POST, "/pro/api/session").json(&token).send().await.expect(200);
-    let session = session["token"].as_str().unwrap();
+    let session = &app.session(&app.tenant.pro).await;
     let requests = (0..100).map(|number| {
         let credential = if number % 2 == 0 { app.tenant.pro.as_str() } else { session };
         app.request(Method::GET, "/pro/api/webhooks").bearer(credential).send()
@@ -37,12 +55,18 @@ async fn enforces_the_mailbox_limit_under_concurrent_requests() {
     app.mailbox(Some(&app.tenant.pro), "first@inbox.localhost").await;
     let answers = concurrently(|number| {
         let body = json!({ "address": format!("m{number}@inbox.localhost"), "password": "pass123" });
-        pro(&app, Method::POST, "/api/accounts").json(&body)
+        let path = if number % 2 == 0 { "/api/accounts" } else { "/pro/api/accounts" };
+        pro(&app, Method::POST, path).json(&body)
     })
     .await;
     assert_one_created(&answers, "account_limit_reached");
     let listed = pro(&app, Method::GET, "/pro/api/accounts").send().await.expect(200);
     assert_eq!(listed["accounts"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        app.create_mailbox(None, "free@inbox.localhost", "pass123").await.status,
+        201,
+        "it is no tenant's"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,8 +75,11 @@ async fn enforces_the_token_limit_under_concurrent_requests() {
     // The tenant has two.
     rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Tokens, 3).await;
     let answers = concurrently(|number| {
-        let kind = if number % 2 == 0 { "pro" } else { "live" };
-        pro(&app, Method::POST, "/pro/api/tokens").json(&json!({ "name": "n", "kind": kind }))
+        let request = match number % 3 {
+            0 => app.request(Method::POST, "/v1/tokens").live(&app.tenant.live),
+            _ => pro(&app, Method::POST, "/pro/api/tokens"),
+        };
+        request.json(&json!({ "name": "n", "kind": if number % 3 == 1 { "pro" } else { "live" } }))
     })
     .await;
     assert_one_created(&answers, "token_limit_reached");

@@ -1,53 +1,9 @@
 //! Owners of addresses: only the owner reads its mail; to others the inbox does not exist.
 
-use reqwest::Method;
 use tempmail_tests::http::percent;
 use tempmail_tests::{App, send_mail, smtp};
 
 use super::subjects;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn lets_every_live_token_read_a_shared_inbox() {
-    let app = App::start().await;
-    let other = app.another_tenant("lighthouse").await;
-    app.deliver("ship@inbox.localhost", "for all", "").await;
-    for token in [&app.tenant.live, &other.live] {
-        let emails = app.emails_as(token, "ship@inbox.localhost").await;
-        assert_eq!(emails[0]["subject"], "for all");
-        let path = format!("/v1/email/{}", emails[0]["id"].as_str().unwrap());
-        assert_eq!(app.get_as(token, &path).await.status, 200);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn lets_only_its_tenant_read_a_mailbox() {
-    let app = App::start().await;
-    let other = app.another_tenant("lighthouse").await;
-    app.mailbox(Some(&app.tenant.pro), "pro@inbox.localhost").await;
-    app.deliver("pro@inbox.localhost", "mine", "").await;
-    let emails = app.emails("pro@inbox.localhost").await;
-    assert_eq!(emails[0]["subject"], "mine");
-
-    let theirs = app.get_as(&other.live, "/v1/inbox/pro@inbox.localhost").await;
-    let unserved = app.get_as(&other.live, "/v1/inbox/pro@elsewhere.example").await;
-    assert_eq!(theirs.appearance(), unserved.appearance());
-    theirs.assert_v1_error(404, "not_found");
-    let deletion =
-        app.request(Method::DELETE, "/v1/inbox/pro@inbox.localhost").live(&other.live).send().await;
-    deletion.assert_v1_error(404, "not_found");
-
-    let id = emails[0]["id"].as_str().unwrap();
-    let unknown = tempmail_model::id::new_id(tempmail_model::clock::Clock::now(&app.clock));
-    for rest in ["", "/raw", "/attachments/0"] {
-        let theirs = app.get_as(&other.live, &format!("/v1/email/{id}{rest}")).await;
-        let nobodys = app.get_as(&other.live, &format!("/v1/email/{unknown}{rest}")).await;
-        assert_eq!(theirs.appearance(), nobodys.appearance(), "{rest}");
-        theirs.assert_v1_error(404, "not_found");
-    }
-    let deletion = app.request(Method::DELETE, &format!("/v1/email/{id}")).live(&other.live).send().await;
-    deletion.assert_v1_error(404, "not_found");
-    assert_eq!(app.emails("pro@inbox.localhost").await.len(), 1);
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn returns_404_for_a_free_mailbox() {
@@ -63,19 +19,6 @@ async fn returns_404_for_a_free_mailbox() {
     app.get(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
     app.get(&format!("/v1/email/{id}/raw")).await.assert_v1_error(404, "not_found");
     app.delete(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn lets_only_its_tenant_read_a_custom_domain() {
-    let app = App::start().await;
-    let other = app.another_tenant("lighthouse").await;
-    app.custom_domain(&app.tenant, "ships.example").await;
-    app.deliver("any.name@ships.example", "mine", "").await;
-    assert_eq!(app.emails("any.name@ships.example").await[0]["subject"], "mine");
-    let theirs = app.get_as(&other.live, "/v1/inbox/any.name@ships.example").await;
-    let unserved = app.get_as(&other.live, "/v1/inbox/any.name@elsewhere.example").await;
-    assert_eq!(theirs.appearance(), unserved.appearance());
-    theirs.assert_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]

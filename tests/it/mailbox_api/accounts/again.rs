@@ -2,29 +2,19 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::app::Mailbox;
 use tempmail_tests::{App, Fleet, Response};
 
 const ADDRESS: &str = "again@inbox.localhost";
 /// That of the harness's mailboxes.
 const PASSWORD: &str = "correct horse";
 
-async fn delete(app: &App, mailbox: &Mailbox) {
-    assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await.status, 204);
-}
-
-async fn sign_in(app: &App, password: &str) -> u16 {
-    let body = json!({ "address": ADDRESS, "password": password });
-    app.request(Method::POST, "/api/token").json(&body).send().await.status
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn creates_a_mailbox_again_that_its_owner_deleted() {
     let app = App::start().await;
     let former = app.mailbox(None, ADDRESS).await;
     app.deliver(ADDRESS, "before", "").await;
-    delete(&app, &former).await;
-    assert_eq!(sign_in(&app, PASSWORD).await, 401, "it is gone until it is created again");
+    app.delete_mailbox(&former).await;
+    assert_eq!(app.sign_in(ADDRESS, PASSWORD).await.status, 401, "it is gone until it is created again");
 
     let again = app.mailbox(None, "AGAIN@inbox.localhost").await;
     assert_ne!(again.id, former.id);
@@ -32,7 +22,7 @@ async fn creates_a_mailbox_again_that_its_owner_deleted() {
     app.deliver(ADDRESS, "after", "").await;
     assert_eq!(app.messages(&again).await[0]["subject"], "after");
     app.get_mailbox(&former, "/api/messages").await.assert_api_error(401, "invalid_token");
-    assert_eq!(sign_in(&app, PASSWORD).await, 200);
+    assert_eq!(app.sign_in(ADDRESS, PASSWORD).await.status, 200);
     // The first one deletes its mail, and another one what is left of it.
     for _ in 0..2 {
         app.worker_pass().await;
@@ -45,7 +35,7 @@ async fn creates_a_mailbox_again_that_its_owner_deleted() {
     );
     assert_eq!(app.count("SELECT free FROM mailbox_count").await, 1);
 
-    delete(&app, &again).await;
+    app.delete_mailbox(&again).await;
     assert_ne!(app.mailbox(None, ADDRESS).await.id, again.id, "as often as its owner wants");
 }
 
@@ -73,7 +63,7 @@ async fn creates_no_mailbox_again_that_was_anybody_elses() {
     // In use, by its own password.
     let free = app.mailbox(None, ADDRESS).await;
     let in_use = refused(PASSWORD).await;
-    delete(&app, &free).await;
+    app.delete_mailbox(&free).await;
     // Held for its owner, by another password.
     let wrong = refused("another horse").await;
     // A Pro token makes no free mailbox again.
@@ -82,7 +72,7 @@ async fn creates_no_mailbox_again_that_was_anybody_elses() {
     // A tenant's, whoever deleted it, and although its tenant is gone.
     let address = "pro@inbox.localhost";
     let by_itself = app.mailbox(Some(&other.pro), address).await;
-    delete(&app, &by_itself).await;
+    app.delete_mailbox(&by_itself).await;
     let of_tenant = app.create_mailbox(None, address, PASSWORD).await;
     app.tempmail("tenant delete lighthouse --yes").await.success();
     let of_nobody = app.create_mailbox(None, address, PASSWORD).await;
@@ -110,9 +100,9 @@ async fn counts_an_attempt_as_a_sign_in_before_the_password_is_compared() {
     let limited = |answer: &Response| answer.assert_api_error(429, "rate_limit_exceeded");
     let attempt = async |address: &str, password: &str| app.create_mailbox(None, address, password).await;
     let deleted = app.mailbox(None, ADDRESS).await;
-    delete(&app, &deleted).await;
+    app.delete_mailbox(&deleted).await;
     let pro = app.mailbox(Some(&app.tenant.pro), "pro@inbox.localhost").await;
-    delete(&app, &pro).await;
+    app.delete_mailbox(&pro).await;
     let in_use = app.mailbox(None, "in-use@inbox.localhost").await;
     for address in [ADDRESS, &pro.address, &in_use.address] {
         for _ in 0..3 {
@@ -120,12 +110,11 @@ async fn counts_an_attempt_as_a_sign_in_before_the_password_is_compared() {
         }
         limited(&attempt(address, PASSWORD).await);
     }
-    let body = json!({ "address": in_use.address, "password": PASSWORD });
-    limited(&app.request(Method::POST, "/api/token").json(&body).send().await);
+    limited(&app.sign_in(&in_use.address, PASSWORD).await);
     // A right password gives its attempt back.
     for _ in 0..5 {
         let mailbox = app.mailbox(None, "right@inbox.localhost").await;
-        delete(&app, &mailbox).await;
+        app.delete_mailbox(&mailbox).await;
     }
 }
 
@@ -163,7 +152,7 @@ async fn hashes_once_whatever_has_the_address() {
 async fn keeps_no_password_beyond_the_hold() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, ADDRESS).await;
-    delete(&app, &mailbox).await;
+    app.delete_mailbox(&mailbox).await;
     app.advance_hours(31 * 24 + 1);
     app.worker_pass().await;
     let hashes = "SELECT count(*) FROM mailbox WHERE removed_at IS NOT NULL AND password_hash <> '!'";
@@ -173,7 +162,7 @@ async fn keeps_no_password_beyond_the_hold() {
     let another = app.create_mailbox(None, ADDRESS, "another horse").await;
     assert_eq!(another.status, 201, "the address is anybody's again");
     let former = app.mailbox(None, "former@inbox.localhost").await;
-    delete(&app, &former).await;
+    app.delete_mailbox(&former).await;
     app.mailbox(None, "former@inbox.localhost").await;
     assert_eq!(app.count(hashes).await, 0);
 }
@@ -182,7 +171,7 @@ async fn keeps_no_password_beyond_the_hold() {
 async fn creates_it_once_under_concurrent_requests_and_within_the_limit() {
     let app = App::builder().config(|config| config.limits.free_mailboxes = 2).start().await;
     let mailbox = app.mailbox(None, ADDRESS).await;
-    delete(&app, &mailbox).await;
+    app.delete_mailbox(&mailbox).await;
     let attempts = (0..8).map(|_| app.create_mailbox(None, ADDRESS, PASSWORD));
     let answers = futures_util::future::join_all(attempts).await;
     let created: Vec<&Response> = answers.iter().filter(|answer| answer.status == 201).collect();

@@ -1,7 +1,6 @@
 //! Clients that are slow to read.
 
 use futures_util::future::join_all;
-use reqwest::Method;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::websocket::Frame;
 use tempmail_tests::{App, SmtpClient, WebSocket};
@@ -88,7 +87,7 @@ async fn drops_unsent_messages_of_a_slow_client_on_revocation() {
     let mailbox = app.mailbox(None, "stuck@inbox.localhost").await;
     let (mut stuck, mut quick) = (watch_slowly(&app, &mailbox).await, watch(&app, &mailbox).await);
     tokio::join!(send_large(&app, &mailbox), subjects(&mut quick, MESSAGES));
-    app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await.expect(204);
+    app.delete_mailbox(&mailbox).await;
     quick.assert_refused("invalid_token").await;
     let mut read = 0;
     loop {

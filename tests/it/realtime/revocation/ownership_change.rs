@@ -11,8 +11,8 @@ use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Fleet, RedisServer, Tenant, TestDns};
 use uuid::Uuid;
 
-use super::background_mail::BackgroundMail;
 use super::cause::take_over;
+use super::fixture::BackgroundMail;
 use super::subscriber::{Subscriber, Transport};
 
 /// Mails to receive before the next change.
@@ -351,7 +351,7 @@ async fn moves_readers_of_a_released_address_to_its_new_tenant() {
     for subscriber in before.iter().chain(&owned) {
         receives(subscriber, 1).await;
     }
-    assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&first.jwt).send().await.status, 204);
+    app.delete_mailbox(&first).await;
     for subscriber in &before {
         rejected(subscriber, 404, "not_found").await;
     }

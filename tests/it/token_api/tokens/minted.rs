@@ -89,28 +89,6 @@ async fn waits_reads_and_deletes_at_its_address() {
     app.assert_inbox_is_empty(ADDRESS).await;
 }
 
-/// `matrix` and `contract` send it everywhere.
-#[tokio::test(flavor = "multi_thread")]
-async fn does_nothing_but_that() {
-    let app = App::start().await;
-    app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
-    app.deliver("box@inbox.localhost", "owned", "").await;
-    let token = app.mint(&app.tenant.live, ADDRESS).await.token;
-    for path in
-        ["/v1/me", "/v1/domain/inbox.localhost", "/v1/tokens", "/v1/domains", "/v1/inbox/box@inbox.localhost"]
-    {
-        app.get_as(&token, path).await.assert_v1_error(404, "not_found");
-    }
-    mint(&app, &token, json!({ "address": ADDRESS })).await.assert_v1_error(404, "not_found");
-    mint(&app, &token, json!({ "name": "more" })).await.assert_v1_error(404, "not_found");
-    for method in [Method::GET, Method::POST] {
-        let pro = app.request(method, "/pro/api/tokens").bearer(&token).json(&json!({ "name": "more" }));
-        pro.send().await.assert_api_error(401, "invalid_token");
-    }
-    app.request(Method::GET, "/api/me").bearer(&token).send().await.assert_api_error(401, "invalid_token");
-    assert_eq!(app.count("SELECT count(*) FROM minted_token").await, 1);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn is_minted_for_an_address_that_its_parent_may_read_now() {
     let app = App::start().await;
