@@ -2,10 +2,8 @@
 
 mod dedicated;
 mod directory;
-mod disk;
 mod dump;
 mod migration;
-mod password;
 mod pgbouncer;
 mod proxy;
 

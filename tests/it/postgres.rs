@@ -7,5 +7,3 @@ mod full_disk;
 mod pgbouncer;
 mod recovery;
 mod slow_commit;
-mod start;
-mod tls;

@@ -89,7 +89,7 @@ pub struct Config {
     pub worker: Worker,
     /// Kubernetes resources.
     pub operator: Operator,
-    /// Bounds.
+    /// What users may have.
     pub limits: Limits,
     /// Logs and traces.
     pub telemetry: Telemetry,

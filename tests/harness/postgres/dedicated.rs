@@ -12,8 +12,7 @@ use sqlx::PgPool;
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tokio::sync::Mutex;
 
-use super::directory::ServerDirectory;
-use super::disk::SmallDisk;
+use super::directory::{ServerDirectory, SmallDisk};
 use super::{Database, downloads, migrate_with_logins, settings, url_of};
 use crate::process::{self, pid};
 

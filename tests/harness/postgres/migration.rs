@@ -1,10 +1,13 @@
 //! The schema of a test's database, and a login for each role.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
 use sqlx::{AssertSqlSafe, Executor as _};
 use tempmail_model::role_prefix::RolePrefix;
 use tempmail_store::{SCHEMA, Store};
 
-use super::password::verifier;
 use crate::fleet::Role;
 
 /// Replaces the bounds that functions with the owner's rights have for time: business time is that of the test.
@@ -72,4 +75,23 @@ pub(super) fn url_for(role: Role, url: &str) -> String {
 fn password_of(url: &str) -> &str {
     let (login, _) = url.split_once('@').expect("the URL has a login");
     login.rsplit_once(':').expect("the login has a password").1
+}
+
+const SALT: &[u8] = b"of tempmail's tests";
+
+/// What Postgres keeps of a password: its SCRAM-SHA-256 verifier (RFC 5802, RFC 7677) with one round. A server takes 4,096
+/// at each connection, which is most of what a test without optimization computes.
+fn verifier(password: &str) -> String {
+    let salted = hmac(password.as_bytes(), &[SALT, &1_u32.to_be_bytes()].concat());
+    let stored_key = Sha256::digest(hmac(&salted, b"Client Key"));
+    let server_key = hmac(&salted, b"Server Key");
+    let [salt, stored_key, server_key] =
+        [SALT, stored_key.as_slice(), &server_key].map(|octets| STANDARD.encode(octets));
+    format!("SCRAM-SHA-256$1:{salt}${stored_key}:{server_key}")
+}
+
+fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key may have any length");
+    mac.update(message);
+    mac.finalize().into_bytes().to_vec()
 }

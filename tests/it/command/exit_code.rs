@@ -47,17 +47,22 @@ async fn is_4_where_the_server_refuses() {
     }
 }
 
-#[tokio::test]
-async fn is_5_where_no_tempmail_is_reached() {
+/// Runs a command whose server is at a port at which nothing listens.
+async fn nowhere(arguments: &[&str]) -> CommandOutput {
     let token = format!("tm_live_{}", "0".repeat(64));
     let environment =
         [("TEMPMAIL_CLIENT_URL", "http://127.0.0.1:1"), ("TEMPMAIL_CLIENT_TOKEN", token.as_str())];
+    CommandOutput::run(arguments, &environment).await
+}
+
+#[tokio::test]
+async fn is_5_where_no_tempmail_is_reached() {
     for arguments in [
         &["mail", "new", "--json"][..],
         &["mail", "code", "a@inbox.localhost", "--json"],
         &["mail", "list", "a@inbox.localhost", "--json"],
     ] {
-        let refused = CommandOutput::run(arguments, &environment).await;
+        let refused = nowhere(arguments).await;
         let (code, message, printed) = failure(&refused);
         assert!(code == 5 && message.starts_with("the server can't be reached"), "{message}");
         assert_eq!(printed["error"], "unreachable");
@@ -66,9 +71,6 @@ async fn is_5_where_no_tempmail_is_reached() {
 
 #[tokio::test]
 async fn is_2_for_arguments_that_contradict_each_other() {
-    let token = format!("tm_live_{}", "0".repeat(64));
-    let environment =
-        [("TEMPMAIL_CLIENT_URL", "http://127.0.0.1:1"), ("TEMPMAIL_CLIENT_TOKEN", token.as_str())];
     for arguments in [
         &["mail", "code"][..],
         &["mail", "code", "a@b.example", "--all"],
@@ -82,14 +84,14 @@ async fn is_2_for_arguments_that_contradict_each_other() {
         &["mail", "delete"],
         &["mail", "delete", "00000000-0000-4000-8000-000000000000", "--inbox", "a@b.example"],
     ] {
-        CommandOutput::run(arguments, &environment).await.usage_error();
+        nowhere(arguments).await.usage_error();
     }
     for (arguments, expected) in [
         (&["mail", "code", "--all"][..], "--domain and --all need --since or --after"),
         (&["mail", "link", "a@b.example", "--link-host", "a b"], "--link-host \"a b\" is not a host"),
         (&["mail", "list", ".."], "\"..\" is neither an address nor a domain"),
     ] {
-        let refused = CommandOutput::run(arguments, &environment).await;
+        let refused = nowhere(arguments).await;
         let (code, message, _) = failure(&refused);
         assert!(code == 2 && message.starts_with(expected), "{message}");
     }

@@ -1,7 +1,7 @@
 //! `tempmail mail list`, `read` and `delete`
 
 use serde_json::json;
-use tempmail_tests::{App, smtp};
+use tempmail_tests::{App, send_mail, smtp};
 
 use super::mail;
 
@@ -38,7 +38,8 @@ async fn lists_what_the_tenant_owns_without_shared_inboxes() {
 async fn reads_a_mail_as_text_or_json() {
     let app = App::start().await;
     let message = smtp::message("Ada <ada@client.example>", "hello", "It works.\r\nReally.\r\n");
-    smtp_send(&app, &message).await;
+    let reply = send_mail(app.smtp(), "ada@client.example", "ship@inbox.localhost", &message).await;
+    assert_eq!(reply.code, 250, "{reply:?}");
     let id = app.emails("ship@inbox.localhost").await[0]["id"].as_str().unwrap().to_owned();
     let read = mail(&app, &["read", &id]).await;
     let (head, text) = read.success().split_once("\n\n").expect("an empty line is before the text");
@@ -50,12 +51,6 @@ async fn reads_a_mail_as_text_or_json() {
     let json = mail(&app, &["read", &id, "--json"]).await.json();
     assert_eq!((json["id"].as_str(), json["subject"].as_str()), (Some(id.as_str()), Some("hello")));
     assert!(json["headers"].is_array() && json["size"].is_number() && json["codes"].is_array(), "{json}");
-}
-
-async fn smtp_send(app: &App, message: &[u8]) {
-    let reply =
-        tempmail_tests::send_mail(app.smtp(), "ada@client.example", "ship@inbox.localhost", message).await;
-    assert_eq!(reply.code, 250, "{reply:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

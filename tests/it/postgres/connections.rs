@@ -1,17 +1,25 @@
-//! Why a statement gets no connection: the pool is empty, Postgres can't be reached, or a pooler is in between.
+//! Why a statement gets no connection: the pool is empty, or Postgres can't be reached, as at the start of a machine that is
+//! busy.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
+use std::sync::Arc;
 
 use nix::unistd::geteuid;
 use reqwest::Method;
+use tempmail::roles::{RoleContext, Roles};
+use tempmail_bus::LocalBus;
+use tempmail_model::clock::SystemClock;
+use tempmail_runtime::keys::Keys;
+use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tempmail_tests::binary::{StartingRole, program};
 use tempmail_tests::fleet::Role;
-use tempmail_tests::postgres::{Database, PgBouncer, PoolMode, PostgresProxy};
+use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Binary, Fleet, Silence};
+use tempmail_tests::{App, Binary, Fleet, Silence};
 
 /// In a network of its own: brings loopback up, receives queries of DNS, and answers none.
 const SILENT_DNS: &str = "
@@ -99,24 +107,26 @@ async fn names_dns_where_the_host_of_postgres_is_not_resolved() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn says_that_a_pooler_has_to_pool_sessions() {
-    let (database, pooler) =
-        (Database::create().await, PgBouncer::start_pooling(PoolMode::Transactions).await);
-    let url = database.role_url_through(Role::Api, Some(pooler.port()));
-    let error = eventually("a statement meets another connection", || async {
-        // Each has prepared statements of the same names.
-        let stores = [(); 2].map(|()| Store::connect(&url, 1, "tempmail tests").unwrap());
-        for store in &stores {
-            if let Err(error) = store.stream_id().await {
-                return Some(error);
-            }
-        }
-        None
-    })
-    .await;
-    assert!(!error.is_unavailable(), "{error}");
-    assert!(
-        error.to_string().contains("let it pool sessions (for PgBouncer `pool_mode = session`)"),
-        "{error}"
-    );
+async fn the_http_interface_waits_until_there_is_a_connection() {
+    let (app, proxy) = (App::start().await, PostgresProxy::start().await);
+    proxy.cut();
+    let url = app.database().role_url_through(Role::Api, Some(proxy.port()));
+    let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
+    let context = RoleContext {
+        config: Arc::new(app.config().clone()),
+        bus: Arc::new(LocalBus::new()),
+        clock: Arc::new(SystemClock::default()),
+        readiness: readiness.clone(),
+    };
+    let store = Store::connect(&url, 2, "tempmail tests").unwrap();
+    let keys = Keys::from_config(app.config()).unwrap();
+    let roles = Roles::new(context).with_api(store, keys).await.unwrap();
+    let running = tokio::spawn(roles.run(shutdown.clone()));
+    // The second one comes after a first attempt that failed.
+    eventually("two connections are refused", || async { (proxy.refused_count() > 1).then_some(()) }).await;
+    assert!(!running.is_finished() && !readiness.report().is_empty());
+    proxy.restore();
+    eventually("it serves", || async { readiness.report().is_empty().then_some(()) }).await;
+    shutdown.drain.cancel();
+    running.await.unwrap().unwrap();
 }

@@ -1,7 +1,5 @@
 //! `kill -9` of all processes, including Postgres: every mail that got `250` is stored, once and complete.
 
-mod chaos;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -124,4 +122,14 @@ async fn check(installation: &UpInstallation, accepted_mails: &AcceptedMails) {
 #[tokio::test(flavor = "multi_thread")]
 async fn keeps_every_accepted_mail_when_all_processes_are_killed_twice() {
     kill_under_load(2).await;
+}
+
+mod chaos {
+    use super::kill_under_load;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "chaos: kills all processes ten times"]
+    async fn keeps_every_accepted_mail_when_all_processes_are_killed_ten_times() {
+        kill_under_load(10).await;
+    }
 }

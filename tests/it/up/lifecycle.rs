@@ -15,36 +15,25 @@ async fn get(url: String, token: &str) -> Response {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn receives_and_serves_mail() {
+async fn receives_and_serves_mail_and_keeps_it_over_a_restart() {
     let installation = UpInstallation::new();
-    let _server = installation.up(&[]);
+    let mut server = installation.up(&[]);
     let credentials = installation.credentials();
     assert_eq!(credentials["base_url"], format!("http://{}", installation.http));
     assert_eq!(credentials["smtp"], installation.smtp.to_string());
     assert!(credentials["pro_token"].as_str().unwrap().starts_with("tm_pro_"));
+    let keys = std::fs::read(installation.data_dir().join("keys.json")).unwrap();
     let message = smtp::message("a@client.example", "hello", "");
     let reply = send_mail(installation.smtp, "a@client.example", "new@inbox.localhost", &message).await;
     assert_eq!(reply.code, 250, "{reply:?}");
-    let url = format!("{}/v1/inbox/new@inbox.localhost", credentials["base_url"].as_str().unwrap());
-    let answer = get(url, credentials["live_token"].as_str().unwrap()).await.expect(200);
-    assert_eq!(answer["emails"][0]["subject"], "hello");
-
+    let url = format!("http://{}/v1/inbox/new@inbox.localhost", installation.http);
+    let live = credentials["live_token"].as_str().unwrap();
+    assert_eq!(get(url.clone(), live).await.expect(200)["emails"][0]["subject"], "hello");
     for (path, body) in [("/livez", "ok"), ("/readyz", "ok")] {
         let answer = get(format!("http://{}{path}", installation.admin), "").await;
         assert_eq!((answer.status, answer.text().trim()), (200, body), "{path}");
     }
     assert_eq!(get(format!("http://{}/metrics", installation.admin), "").await.status, 200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn keeps_mail_and_credentials_over_a_restart() {
-    let installation = UpInstallation::new();
-    let mut server = installation.up(&[]);
-    let credentials = installation.credentials();
-    let keys = std::fs::read(installation.data_dir().join("keys.json")).unwrap();
-    let message = smtp::message("a@client.example", "kept", "");
-    let reply = send_mail(installation.smtp, "a@client.example", "kept@inbox.localhost", &message).await;
-    assert_eq!(reply.code, 250);
     server.signal(Signal::SIGTERM);
     assert!(server.wait().success(), "{}", server.output());
     assert!(server.descendants().is_empty());
@@ -52,9 +41,7 @@ async fn keeps_mail_and_credentials_over_a_restart() {
     let _server = installation.up(&[]);
     assert_eq!(installation.credentials(), credentials);
     assert_eq!(std::fs::read(installation.data_dir().join("keys.json")).unwrap(), keys);
-    let url = format!("http://{}/v1/inbox/kept@inbox.localhost", installation.http);
-    let answer = get(url, credentials["live_token"].as_str().unwrap()).await.expect(200);
-    assert_eq!(answer["emails"][0]["subject"], "kept");
+    assert_eq!(get(url, live).await.expect(200)["emails"][0]["subject"], "hello");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,8 +62,9 @@ async fn waits_for_a_postgres_that_takes_connections_late_and_says_so() {
 }
 
 #[test]
-fn prints_no_token_where_its_output_is_not_a_terminal() {
+fn shows_its_secrets_to_nobody_but_its_owner() {
     let installation = UpInstallation::new();
+    // Its output is no terminal.
     let server = installation.up(&[]);
     let (credentials, output) = (installation.credentials(), server.output());
     let link = std::fs::read_to_string(installation.data_dir().join("sign-in-link")).unwrap();
@@ -86,7 +74,11 @@ fn prints_no_token_where_its_output_is_not_a_terminal() {
     for name in ["live_token", "pro_token"] {
         assert!(!output.contains(credentials[name].as_str().unwrap()), "{name} is in\n{output}");
     }
-    // The command that it prints instead reads the token from the file.
+    for file in ["credentials.json", "keys.json", "sign-in-link"] {
+        let mode = std::fs::metadata(installation.data_dir().join(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    // The command that it prints instead of the token reads it from the file.
     let line = output.lines().find(|line| line.contains("x-api-token")).expect("a command that reads mail");
     let (_, substitution) = line.split_once("x-api-token: $(").expect("a command substitution");
     let (command, _) = substitution.split_once(')').expect("it ends");
@@ -197,16 +189,6 @@ async fn reports_an_invalid_setting_in_one_sentence() {
         assert!(!server.wait().success(), "{name}");
         let output = server.output();
         assert!(output.lines().count() <= 3 && !output.contains("panicked"), "{output}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn only_the_owner_can_read_files_with_secrets() {
-    let installation = UpInstallation::new();
-    let _server = installation.up(&[]);
-    for file in ["credentials.json", "keys.json", "sign-in-link"] {
-        let mode = std::fs::metadata(installation.data_dir().join(file)).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "{file}");
     }
 }
 
