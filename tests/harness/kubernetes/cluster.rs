@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 use tokio::sync::OnceCell;
 
-use super::control_plane::ControlPlane;
-use super::control_plane_pool::ExclusiveControlPlane;
+use super::control_plane::{ControlPlane, ExclusiveControlPlane};
 use super::kubectl::Kubectl;
 use super::namespace::Namespace;
 use super::objects::Objects;
@@ -292,4 +292,44 @@ fn write_definitions() -> NamedTempFile {
     let file = NamedTempFile::with_suffix(".yaml").expect("a file can be made");
     std::fs::write(file.path(), definitions).expect("a file can be written");
     file
+}
+
+impl Cluster {
+    /// Removes the validation of a kind's spec (`customdomains`), as the definitions of another version
+    /// might. The API server enforces it for some moments longer.
+    ///
+    /// # Panics
+    /// The cluster is not [exclusive](Self::exclusive).
+    pub async fn remove_spec_validation(&self, plural: &str) {
+        self.do_not_reuse();
+        let version = "/spec/versions/0";
+        let spec = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let path = format!("{version}/schema/openAPIV3Schema/properties/spec");
+        let mut patch = vec![json!({"op": "replace", "path": path, "value": spec})];
+        if plural != "tenants" {
+            patch.push(json!({"op": "remove", "path": format!("{version}/selectableFields")}));
+        }
+        let (definition, patch) = (format!("{plural}.tempmail.dev"), Value::from(patch).to_string());
+        let patched = self.kubectl(&["patch", "crd", &definition, "--type=json", "-p", &patch]).await;
+        patched.expect("the definition is patched");
+    }
+
+    /// Deletes the definition of a kind (`mailboxes`).
+    ///
+    /// # Panics
+    /// The cluster is not [exclusive](Self::exclusive).
+    pub async fn delete_definition(&self, plural: &str) {
+        self.do_not_reuse();
+        let definition = format!("{plural}.tempmail.dev");
+        self.kubectl(&["delete", "crd", &definition]).await.expect("the definition is deleted");
+    }
+
+    /// Applies the definitions of all kinds.
+    ///
+    /// # Panics
+    /// The API server refuses them.
+    pub async fn apply_definitions(&self) {
+        let definitions = tempmail_crds::manifests().expect("the definitions can be written");
+        self.apply(&definitions).await.expect("the API server accepts the definitions");
+    }
 }

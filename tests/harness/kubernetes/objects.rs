@@ -1,8 +1,11 @@
 //! Objects of a cluster, named as `kubectl` names them (`customdomain/mail`), without the cost of a
 //! process for each request.
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use hyper::Request;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Builder;
@@ -10,18 +13,27 @@ use kube::Client;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::wait::{DEADLINE, next_probe};
+use super::status::secret_value;
+use crate::wait::{DEADLINE, eventually, next_probe};
 
 /// The field manager of what tests apply.
 const MANAGER: &str = "tempmail-tests";
 
+/// The kinds of tempmail: the kind in lower case, its plural, and whether its objects are in namespaces.
+static KINDS: LazyLock<Vec<(String, String, bool)>> = LazyLock::new(|| {
+    let specs = tempmail_crds::all().into_iter().map(|definition| definition.spec);
+    specs
+        .map(|spec| (spec.names.kind.to_lowercase(), spec.names.plural, spec.scope == "Namespaced"))
+        .collect()
+});
+
 /// A resource that tests name by its kind in lower case: path of its group and version, plural, and
 /// whether its objects are in namespaces.
 fn resource(kind: &str) -> (&'static str, String, bool) {
+    if let Some((_, plural, is_namespaced)) = KINDS.iter().find(|(own, ..)| own == kind) {
+        return ("apis/tempmail.dev/v1alpha1", plural.clone(), *is_namespaced);
+    }
     match kind {
-        "tenant" | "systemdomain" => ("apis/tempmail.dev/v1alpha1", format!("{kind}s"), false),
-        "customdomain" | "webhook" | "apitoken" => ("apis/tempmail.dev/v1alpha1", format!("{kind}s"), true),
-        "mailbox" => ("apis/tempmail.dev/v1alpha1", "mailboxes".to_owned(), true),
         "secret" | "configmap" => ("api/v1", format!("{kind}s"), true),
         "quota" => ("api/v1", "resourcequotas".to_owned(), true),
         "namespace" => ("api/v1", "namespaces".to_owned(), false),
@@ -259,8 +271,7 @@ impl Objects {
     /// # Panics
     /// The API server refuses.
     pub(super) async fn delete_everything(&self) {
-        let kinds = ["tenant", "systemdomain", "customdomain", "webhook", "apitoken", "mailbox"];
-        for kind in kinds {
+        for (kind, ..) in &*KINDS {
             let (group, plural, _) = resource(kind);
             let list = self.request(|| Request::get(format!("/{group}/{plural}")), b"").await;
             let list = list.unwrap_or_else(|status| panic!("{plural}: {}", status.message));
@@ -275,5 +286,77 @@ impl Objects {
             let deleted = self.request(|| Request::delete(self.path_of_kind(kind)), b"").await;
             deleted.unwrap_or_else(|status| panic!("{kind}s can't be deleted: {}", status.message));
         }
+    }
+}
+
+impl Objects {
+    /// Requests the rotation of an object's secret by an annotation of this value; does not wait.
+    ///
+    /// # Panics
+    /// As [`Self::patch`].
+    pub async fn request_rotation(&self, object: &str, value: &str) {
+        self.annotate(object, "tempmail.dev/rotate-requested-at", value).await;
+    }
+
+    /// Requests the rotation of an object's secret, and returns when it is done.
+    ///
+    /// # Panics
+    /// It never is.
+    pub async fn rotate(&self, object: &str, value: &str) -> Value {
+        self.request_rotation(object, value).await;
+        self.wait_for_status(object, "lastHandledRotateAt", value).await
+    }
+
+    /// The value of a key in a Secret.
+    ///
+    /// # Panics
+    /// There is none.
+    pub async fn secret_value(&self, name: &str, key: &str) -> String {
+        let secret = self.get(&format!("secret/{name}")).await;
+        secret_value(&secret, key).unwrap_or_else(|| panic!("no {key} in {secret}"))
+    }
+
+    /// Waits until a key of a Secret has a value other than `former`, and returns the value.
+    ///
+    /// # Panics
+    /// It never has.
+    pub async fn wait_for_another_value(&self, name: &str, key: &str, former: &str) -> String {
+        eventually(&format!("{name} has another {key}"), || async {
+            let secret = self.get_opt(&format!("secret/{name}")).await?;
+            secret_value(&secret, key).filter(|value| value != former)
+        })
+        .await
+    }
+
+    /// Writes a value into a Secret, as its owner may.
+    ///
+    /// # Panics
+    /// There is no such Secret.
+    pub async fn set_secret_value(&self, name: &str, key: &str, value: &str) {
+        let patch = json!({"data": {key: BASE64_STANDARD.encode(value)}});
+        self.patch(&format!("secret/{name}"), &patch).await;
+    }
+
+    /// A new Secret that no object of tempmail owns.
+    ///
+    /// # Panics
+    /// The API server refuses it.
+    pub async fn create_unowned_secret(&self, name: &str) -> Value {
+        self.try_create_secret(name, false).await.unwrap_or_else(|why| panic!("the Secret {name}: {why}"))
+    }
+
+    /// Whether the API server would take a new Secret.
+    ///
+    /// # Errors
+    /// The message of the API server that refuses it.
+    pub async fn may_create_secret(&self) -> Result<(), String> {
+        self.try_create_secret("probe", true).await.map(drop)
+    }
+
+    async fn try_create_secret(&self, name: &str, dry_run: bool) -> Result<Value, String> {
+        let secret = json!({"metadata": {"name": name}, "stringData": {"theirs": "1"}}).to_string();
+        let path = format!("{}{}", self.path_of_kind("secret"), if dry_run { "?dryRun=All" } else { "" });
+        let post = || Request::post(&path).header(CONTENT_TYPE, "application/json");
+        self.request(post, secret.as_bytes()).await.map_err(|status| status.message)
     }
 }

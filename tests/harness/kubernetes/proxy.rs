@@ -1,7 +1,6 @@
 //! A proxy between a program and the API server, which records requests and fails them as a test
 //! schedules.
 
-mod fault;
 mod forward;
 mod request;
 mod script;
@@ -14,11 +13,10 @@ use kube::{Client, Config};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use self::fault::ApiFault;
 use self::forward::{ProxyState, WatchEnd};
 pub use self::request::{ApiRequest, Verb};
 use self::script::{Action, Trigger};
-pub use self::script::{StopPoint, StopReached};
+pub use self::script::{ApiFault, StopPoint, StopReached};
 use super::cluster::Cluster;
 use crate::port::free_port;
 

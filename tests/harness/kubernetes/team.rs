@@ -16,6 +16,9 @@ pub fn unique_name(prefix: &str) -> String {
     format!("{prefix}-{}", &Uuid::new_v4().simple().to_string()[..12])
 }
 
+/// What [`Team::declare_objects`] declares: an object of each kind that is in a namespace.
+pub const TEAM_OBJECTS: [&str; 4] = ["customdomain/mail", "apitoken/ci", "webhook/hook", "mailbox/signup"];
+
 /// A tenant team: a Tenant, and the one namespace that it allows. Its [`Objects`] are those of the
 /// namespace.
 #[derive(Debug)]
@@ -147,6 +150,20 @@ impl Team {
     pub async fn apply_ready(&self, kind: &str, name: &str, spec: &str) -> Value {
         self.apply(kind, name, spec).await;
         self.wait_for_condition(&format!("{}/{name}", kind.to_lowercase()), "Ready").await
+    }
+
+    /// Declares the [objects of a team](TEAM_OBJECTS): their domain is the label `mail`, and their mailbox is `signup` under
+    /// it. Does not wait.
+    ///
+    /// # Panics
+    /// The API server refuses one.
+    pub async fn declare_objects(&self) {
+        let domain = self.domain("mail");
+        self.apply("CustomDomain", "mail", &format!("domain: {domain}")).await;
+        self.apply("ApiToken", "ci", "type: Live").await;
+        self.apply("Webhook", "hook", "url: 'https://hooks.example.com/in'").await;
+        let mailbox = format!("address: signup@{domain}, adoptionPolicy: IfUnowned");
+        self.apply("Mailbox", "signup", &mailbox).await;
     }
 
     /// `kubectl` in the namespace.

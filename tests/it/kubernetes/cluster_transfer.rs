@@ -5,7 +5,7 @@ use serde_json::Value;
 use tempmail_tests::CommandOutput;
 use tempmail_tests::fleet::Role;
 use tempmail_tests::kubernetes::{
-    Cluster, Installation, OperatorProcess, Team, condition_message, condition_reason,
+    Cluster, Installation, OperatorProcess, TEAM_OBJECTS, Team, condition_message, condition_reason,
 };
 use tempmail_tests::rows::SYSTEM_DOMAIN;
 use tempmail_tests::wait::eventually;
@@ -63,15 +63,9 @@ fn system_domain(team: &Team) -> String {
 }
 
 /// The objects of [`declare`].
-fn objects(team: &Team) -> [String; 6] {
-    [
-        team.tenant_object(),
-        system_domain(team),
-        "customdomain/mail".to_owned(),
-        "mailbox/signup".to_owned(),
-        "apitoken/ci".to_owned(),
-        "webhook/hook".to_owned(),
-    ]
+fn objects(team: &Team) -> impl Iterator<Item = String> {
+    let in_no_namespace = [team.tenant_object(), system_domain(team)];
+    in_no_namespace.into_iter().chain(TEAM_OBJECTS.map(str::to_owned))
 }
 
 fn address(team: &Team) -> String {
@@ -82,10 +76,7 @@ fn address(team: &Team) -> String {
 async fn declare(team: &Team) {
     team.apply_tenant("").await;
     team.apply_object("SystemDomain", &team.tenant, &format!("domain: {}", team.domain("sys"))).await;
-    team.apply("CustomDomain", "mail", &format!("domain: {}", team.domain("mail"))).await;
-    team.apply("Mailbox", "signup", &format!("address: {}", address(team))).await;
-    team.apply("ApiToken", "ci", "type: Live").await;
-    team.apply("Webhook", "hook", "url: 'https://hooks.example.com/in'").await;
+    team.declare_objects().await;
 }
 
 /// Runs `tempmail cluster` with the login of the schema's owner.
@@ -170,7 +161,7 @@ async fn a_rebuilt_cluster_takes_over_domains_mailboxes_and_mail_once_the_former
         let message = condition_message(&shown, "Ready");
         assert!(message.contains(&format!("tempmail cluster release {}", transfer.gone)), "{message}");
     }
-    for object in ["customdomain/mail", "mailbox/signup", "apitoken/ci", "webhook/hook"] {
+    for object in TEAM_OBJECTS {
         after.wait_for_reason(object, "Ready", "TenantNotReady").await;
     }
     transfer.assert_nothing_is_taken().await;

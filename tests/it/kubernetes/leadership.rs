@@ -1,6 +1,5 @@
 //! One of several operators leads, and a former leader changes nothing.
 
-mod chaos;
 mod statements;
 
 use std::future::Future;
@@ -15,8 +14,9 @@ use serde_json::{Value, json};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_tests::fleet::Role;
 use tempmail_tests::kubernetes::{ApiProxy, ApiRequest, Cluster, Installation, OperatorProcess, Team, Verb};
-use tempmail_tests::rows::SYSTEM_DOMAIN;
 use tempmail_tests::wait::eventually;
+
+use super::object_kinds::KINDS;
 
 /// The kinds whose objects have Secrets.
 const WITH_SECRETS: [&str; 3] = ["webhook", "apitoken", "mailbox"];
@@ -227,22 +227,15 @@ async fn rows(installation: &Installation<Cluster>) -> Value {
 
 /// Declares an object of each kind of a tenant under this name; does not wait.
 async fn declare(team: &Team, name: &str) {
-    let objects = [
-        ("CustomDomain", format!("domain: {}", team.domain(name))),
-        ("Webhook", "url: 'https://hooks.example.com/mail'".to_owned()),
-        ("ApiToken", "type: Pro".to_owned()),
-        ("Mailbox", format!("address: {}-{name}@{SYSTEM_DOMAIN}", team.tenant)),
-    ];
-    for (kind, spec) in objects {
-        team.apply(kind, name, &spec).await;
+    for kind in KINDS.iter().filter(|kind| kind.is_namespaced) {
+        kind.declare(team, name, name).await;
     }
 }
 
 /// Waits until the objects that [`declare`] declared have their final conditions.
 async fn wait_until_settled(team: &Team, name: &str) {
-    team.wait_for_reason(&format!("customdomain/{name}"), "Verified", "DnsLookupFailed").await;
-    for kind in WITH_SECRETS {
-        team.wait_for_condition(&format!("{kind}/{name}"), "Ready").await;
+    for kind in KINDS.iter().filter(|kind| kind.is_namespaced) {
+        kind.wait_until_settled(team, name).await;
     }
 }
 
@@ -268,4 +261,22 @@ fn leases(installation: &Installation<Cluster>) -> Api<Lease> {
 async fn lease(installation: &Installation<Cluster>) -> LeaseSpec {
     let lease = leases(installation).get("tempmail-operator").await.expect("there is a lease");
     lease.spec.expect("a lease has a spec")
+}
+
+/// A leader that is paused for long.
+mod chaos {
+    use std::time::Duration;
+
+    use tokio::time::sleep;
+
+    use super::resumes_a_paused_leader;
+
+    /// Far longer than any lease, connection or request lasts.
+    const PAUSE: Duration = Duration::from_secs(60);
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "chaos: takes 2 minutes"]
+    async fn a_leader_that_was_paused_for_a_minute_changes_nothing_when_it_resumes() {
+        resumes_a_paused_leader(async || sleep(PAUSE).await).await;
+    }
 }

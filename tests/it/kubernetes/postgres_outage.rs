@@ -1,8 +1,6 @@
 //! An outage of Postgres while objects of every kind exist, are created, changed and deleted.
 
-mod chaos;
 mod fixture;
-mod kind;
 
 use std::future::Future;
 
@@ -12,7 +10,7 @@ use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::wait::eventually;
 
 use self::fixture::{BEFORE, OutageFixture};
-use self::kind::KINDS;
+use super::object_kinds::KINDS;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_no_condition_during_an_outage_and_catches_up_after_it() {
@@ -75,5 +73,22 @@ async fn wait_until_each_kind_was_tried(operator: &OperatorProcess) {
             (failures >= 3.0).then_some(())
         })
         .await;
+    }
+}
+
+/// An outage that is long enough for every retry and timeout.
+mod chaos {
+    use std::time::Duration;
+
+    use tokio::time::sleep;
+
+    use super::survives_an_outage;
+
+    const OUTAGE: Duration = Duration::from_secs(60);
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "chaos: takes 3 minutes"]
+    async fn changes_no_condition_during_an_outage_of_a_minute_and_catches_up_after_it() {
+        survives_an_outage(async || sleep(OUTAGE).await).await;
     }
 }

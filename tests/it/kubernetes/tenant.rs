@@ -9,8 +9,8 @@ use tempmail_model::id::PLATFORM_TENANT;
 use tempmail_model::token::TokenKind;
 use tempmail_tests::Installation;
 use tempmail_tests::kubernetes::{
-    Objects, SharedInstallation, Team, assert_conditions, condition, condition_message, condition_status,
-    unique_name,
+    Objects, SharedInstallation, TEAM_OBJECTS, Team, assert_conditions, condition, condition_message,
+    condition_reason, condition_status, unique_name,
 };
 use tempmail_tests::wait::eventually;
 use uuid::Uuid;
@@ -257,4 +257,49 @@ async fn shows_its_usage_when_objects_are_created_and_deleted() {
     wait_for_usage(1, 1).await;
     team.delete("customdomain/ours").await;
     wait_for_usage(0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_of_a_suspended_tenant_are_not_ready_until_it_is_resumed() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    team.declare_objects().await;
+    installation.verify_domain(&team, "customdomain/mail").await;
+    for object in TEAM_OBJECTS {
+        team.wait_for_condition(object, "Ready").await;
+    }
+    team.patch_tenant(json!({"suspended": true})).await;
+    for object in TEAM_OBJECTS {
+        let shown = team.wait_for_reason(object, "Ready", "TenantSuspended").await;
+        assert_conditions(&shown, &[("Ready", "False"), ("Accepted", "True"), ("Stalled", "True")]);
+        let message = condition_message(&shown, "Ready");
+        assert!(message.starts_with(&format!("The Tenant {} is suspended: ", team.tenant)), "{message}");
+    }
+    let domain = team.get("customdomain/mail").await;
+    assert_conditions(&domain, &[("Verified", "True")]);
+    let webhook = team.get("webhook/hook").await;
+    assert_conditions(&webhook, &[("Delivering", "False")]);
+    assert_eq!(condition_reason(&webhook, "Delivering"), "TenantSuspended");
+    team.wait_for_event("TenantSuspended").await;
+
+    team.patch_tenant(json!({"suspended": false})).await;
+    for object in TEAM_OBJECTS {
+        let shown = team.wait_for_condition(object, "Ready").await;
+        assert!(condition(&shown, "Stalled").is_none(), "{shown:#}");
+    }
+    assert_conditions(&team.get("webhook/hook").await, &[("Delivering", "True")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_suspended_tenant_says_so_and_is_ready() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let tenant = team.tenant_object();
+    assert!(condition(&team.get(&tenant).await, "Suspended").is_none());
+    team.patch_tenant(json!({"suspended": true})).await;
+    let shown = team.wait_for_reason(&tenant, "Suspended", "TenantSuspended").await;
+    assert_conditions(&shown, &[("Ready", "True"), ("Suspended", "True")]);
+    team.patch_tenant(json!({"suspended": false})).await;
+    let is_resumed = |shown: &Value| condition(shown, "Suspended").is_none();
+    team.wait_until(&tenant, "no condition Suspended", is_resumed).await;
 }

@@ -1,7 +1,6 @@
 //! The rules of the definitions: what the API server rejects, fills in and keeps. The tests use dry runs,
 //! which it validates like writes.
 
-mod descriptions;
 mod rejected;
 pub(super) mod selectors;
 
@@ -12,16 +11,13 @@ use serde_json::{Value, json};
 use tempmail_tests::Cluster;
 use uuid::Uuid;
 
-/// Kinds without a namespace.
-const CLUSTER_WIDE: [&str; 2] = ["Tenant", "SystemDomain"];
-
 /// The objects of a kind; of `namespace`, if the kind is in one.
 fn api(cluster: &Cluster, kind: &str, namespace: &str) -> Api<DynamicObject> {
-    let mut resource = ApiResource::from_gvk(&GroupVersionKind::gvk("tempmail.dev", "v1alpha1", kind));
-    if kind == "Mailbox" {
-        resource.plural = "mailboxes".to_owned();
-    }
-    if CLUSTER_WIDE.contains(&kind) {
+    let specs = tempmail_crds::all().into_iter().map(|definition| definition.spec);
+    let spec = specs.into_iter().find(|spec| spec.names.kind == kind).expect("a kind of tempmail");
+    let kind = GroupVersionKind::gvk("tempmail.dev", "v1alpha1", kind);
+    let resource = ApiResource::from_gvk_with_plural(&kind, &spec.names.plural);
+    if spec.scope == "Cluster" {
         Api::all_with(cluster.client(), &resource)
     } else {
         Api::namespaced_with(cluster.client(), namespace, &resource)
@@ -46,7 +42,7 @@ fn minimal_spec(kind: &str) -> Value {
         "Webhook" => json!({"tenantRef": team, "url": "https://hooks.example.com/mail"}),
         "ApiToken" => json!({"tenantRef": team, "type": "Pro"}),
         "Mailbox" => json!({"tenantRef": team, "address": "signup@mail.example.com"}),
-        _ => unreachable!("there are six kinds"),
+        _ => unreachable!("each kind has a spec here"),
     }
 }
 
@@ -301,4 +297,41 @@ async fn naming_the_default_secret_is_no_change() {
 async fn dry_run_change(api: &Api<DynamicObject>, name: &str, spec: &Value) -> Result<Value, String> {
     let parameters = PatchParams { dry_run: true, ..PatchParams::default() };
     object_or_message(api.patch(name, &parameters, &Patch::Merge(json!({ "spec": spec }))).await)
+}
+
+/// Asserts that the properties of a schema are described, and those that are optional with their defaults.
+fn assert_described(path: &str, schema: &Value, with_defaults: bool) {
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        let description = property["description"].as_str().unwrap_or_default().replace('\n', " ");
+        assert!(!description.is_empty(), "{path} has no description");
+        if with_defaults && !required.contains(&name.as_str()) {
+            assert!(description.contains("Defaults to "), "{path}: {description}");
+        }
+        assert_described(&path, property, with_defaults);
+        assert_described(&path, &property["items"], with_defaults);
+    }
+}
+
+#[test]
+fn describes_every_field_and_its_default() {
+    let definitions = serde_json::to_value(tempmail_crds::all()).unwrap();
+    for definition in definitions.as_array().unwrap() {
+        let kind = definition["spec"]["names"]["kind"].as_str().unwrap();
+        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+        assert_described(&format!("{kind}.spec"), &schema["spec"], true);
+        assert_described(&format!("{kind}.status"), &schema["status"], false);
+    }
+}
+
+#[test]
+fn lists_every_kind_with_the_reason_why_an_object_is_not_ready() {
+    for definition in tempmail_crds::all() {
+        let columns = definition.spec.versions[0].additional_printer_columns.as_deref().unwrap_or_default();
+        let shown = columns.iter().filter(|column| column.priority.unwrap_or_default() == 0);
+        let names: Vec<&str> = shown.map(|column| column.name.as_str()).collect();
+        assert!(names.ends_with(&["Ready", "Reason", "Age"]), "{names:?}");
+    }
 }

@@ -21,10 +21,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::fault::ApiFault;
 use super::lock;
 use super::request::{ApiRequest, Verb};
-use super::script::{Action, Script, StopPoint};
+use super::script::{Action, ApiFault, Script, StopPoint};
 
 /// Closes the connection without a response.
 type BoxError = Box<dyn Error + Send + Sync>;

@@ -11,8 +11,8 @@ use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_store::{
     ClusterAdmission, ClusterRelease, CustomDomainDeclaration, Epoch, MailboxDeclaration, NewWebhook,
-    ResourceIdentity, Store, StoreError, SystemDomainDeclaration, TenantDeclaration,
-    TenantLimits, TokenDeclaration, UsedGrant, WebhookDeclaration,
+    ResourceIdentity, Store, StoreError, SystemDomainDeclaration, TenantDeclaration, TenantLimits,
+    TokenDeclaration, UsedGrant, WebhookDeclaration,
 };
 use tempmail_tests::postgres::Database;
 use uuid::Uuid;

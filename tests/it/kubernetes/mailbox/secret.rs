@@ -1,7 +1,7 @@
 //! Rotation, and Secrets that are deleted, changed or not the operator's.
 
 use serde_json::json;
-use tempmail_tests::kubernetes::condition_message;
+use tempmail_tests::kubernetes::{ApiProxy, Installation, OperatorProcess, Team, Verb, condition_message};
 use tempmail_tests::wait::eventually;
 
 use super::MailboxFixture;
@@ -76,4 +76,54 @@ async fn does_not_overwrite_a_secret_that_it_did_not_create() {
     fixture.wait_until_ready("box").await;
     let secret = fixture.team.get("secret/theirs").await;
     assert_eq!(secret["metadata"]["ownerReferences"][0]["kind"], "Mailbox");
+}
+
+const HASHES: &str = "tempmail_operator_password_hashes_total";
+const MAILBOXES: [&str; 2] = ["one", "two"];
+
+/// Makes the operator reconcile the mailboxes thrice. It has read the Secret of each when this returns, so
+/// every earlier reconciliation has ended.
+async fn reconcile_thrice(proxy: &ApiProxy, team: &Team) {
+    for _ in 0..3 {
+        let before = proxy.request_count();
+        for name in MAILBOXES {
+            team.trigger_reconcile(&format!("mailbox/{name}")).await;
+        }
+        eventually("the Secrets are read", || async {
+            let requests = proxy.requests_since(before);
+            let is_read = |name: &&str| {
+                let secret = format!("{name}-mailbox");
+                let mut reads = requests.iter().filter(|it| it.verb == Verb::Get && it.resource == "secrets");
+                reads.any(|it| it.name.as_ref() == Some(&secret))
+            };
+            MAILBOXES.iter().all(is_read).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hashes_a_password_again_only_when_its_secret_changes() {
+    let installation = Installation::without_operator().await;
+    let proxy = ApiProxy::start(&installation.cluster).await;
+    let operator = OperatorProcess::start_leader_behind(&proxy, &installation).await;
+    let team = Team::new(&installation.cluster).await;
+    let domain = team.domain("sys");
+    installation.tempmail(&format!("system-domain add {domain}")).await;
+    for name in MAILBOXES {
+        team.apply_ready("Mailbox", name, &format!("address: {name}@{domain}")).await;
+    }
+    let hashes = operator.metric(HASHES).await;
+    assert!(hashes >= 2.0, "each password is hashed: {hashes}");
+
+    team.apply("Mailbox", "waits", &format!("address: a@{}", team.domain("never"))).await;
+    team.wait_for_reason("mailbox/waits", "Ready", "DomainNotServed").await;
+    reconcile_thrice(&proxy, &team).await;
+    assert!(operator.metric(HASHES).await <= hashes, "no Secret changed, and a waiting mailbox has none");
+
+    let labels = serde_json::json!({"metadata": {"labels": {"seen": "true"}}});
+    team.patch("secret/one-mailbox", &labels).await;
+    reconcile_thrice(&proxy, &team).await;
+    let compared = operator.metric(HASHES).await - hashes;
+    assert!((0.5..1.5).contains(&compared), "the Secret that changed is compared once: {compared}");
 }

@@ -1,11 +1,11 @@
 //! Objects of every kind before, during and after an outage.
 
 use serde_json::{Value, json};
-use tempmail_tests::kubernetes::{Cluster, Installation, Team, assert_conditions, condition, secret_value};
+use tempmail_tests::kubernetes::{Cluster, Installation, Team, assert_conditions, secret_value};
 use tempmail_tests::wait::eventually;
 use uuid::Uuid;
 
-use super::kind::{KINDS, OutageKind};
+use super::super::object_kinds::{KINDS, ObjectKind};
 
 /// Labels of the objects before the outage: one is not touched during it, one is changed and one is
 /// deleted.
@@ -30,37 +30,31 @@ impl OutageFixture<'_> {
         format!("{label}-{}", self.team.tenant)
     }
 
-    fn object(&self, kind: &OutageKind, label: &str) -> String {
+    fn object(&self, kind: &ObjectKind, label: &str) -> String {
         kind.object(&self.name(label))
     }
 
     /// Creates objects of each kind, and waits until they are settled.
     pub(super) async fn create_objects(&self, labels: &[&str]) {
-        for kind in KINDS {
+        for kind in &KINDS {
             for label in labels {
                 self.create(kind, label).await;
             }
         }
-        for kind in KINDS {
+        for kind in &KINDS {
             for label in labels {
                 self.wait_until_settled(kind, label).await;
             }
         }
     }
 
-    async fn create(&self, kind: &OutageKind, label: &str) {
-        let (name, spec) = (self.name(label), (kind.spec)(self.team, label));
-        if kind.is_namespaced {
-            self.team.apply(kind.name, &name, &spec).await;
-        } else {
-            let cluster_wide = self.installation.cluster.objects("default");
-            cluster_wide.apply_object(kind.name, &name, &spec).await;
-        }
+    async fn create(&self, kind: &ObjectKind, label: &str) {
+        kind.declare(self.team, &self.name(label), label).await;
     }
 
     /// Creates an object of each kind, changes one and deletes one.
     pub(super) async fn create_change_and_delete(&self) {
-        for kind in KINDS {
+        for kind in &KINDS {
             self.create(kind, "comes").await;
             self.team.patch(&self.object(kind, "changes"), &json!({"spec": (kind.change)()})).await;
             self.team.start_deletion(&self.object(kind, "goes")).await;
@@ -69,7 +63,7 @@ impl OutageFixture<'_> {
 
     /// Asserts that the operator has done nothing for what was created and deleted, and that what was created says why.
     pub(super) async fn assert_nothing_is_carried_out(&self) {
-        for kind in KINDS {
+        for kind in &KINDS {
             let object = self.object(kind, "comes");
             let created = self.team.wait_for_reason(&object, "Ready", "PostgresUnavailable").await;
             let expected = [("Ready", "Unknown"), ("Accepted", "Unknown"), ("Reconciling", "True")];
@@ -81,25 +75,19 @@ impl OutageFixture<'_> {
     }
 
     /// Waits until an object has its final conditions.
-    pub(super) async fn wait_until_settled(&self, kind: &OutageKind, label: &str) {
-        self.team
-            .wait_until(&self.object(kind, label), kind.final_reason, |shown| {
-                let is_observed = shown["status"]["observedGeneration"] == shown["metadata"]["generation"];
-                let ready = condition(shown, "Ready");
-                is_observed && ready.is_some_and(|ready| ready["reason"] == kind.final_reason)
-            })
-            .await;
+    pub(super) async fn wait_until_settled(&self, kind: &ObjectKind, label: &str) {
+        kind.wait_until_settled(self.team, &self.name(label)).await;
     }
 
     /// Waits until the object that was changed is settled, and asserts that its row is changed.
-    pub(super) async fn wait_until_changed(&self, kind: &OutageKind) {
+    pub(super) async fn wait_until_changed(&self, kind: &ObjectKind) {
         self.wait_until_settled(kind, "changes").await;
         let uid = self.uid(kind, "changes").await;
         assert!(self.holds(kind.is_changed, uid).await, "{}", kind.is_changed);
     }
 
     /// Waits until the object that was deleted is gone, and asserts that its row is gone, too.
-    pub(super) async fn wait_until_deleted(&self, kind: &OutageKind, row: Uuid) {
+    pub(super) async fn wait_until_deleted(&self, kind: &ObjectKind, row: Uuid) {
         self.team.wait_until_deleted(&self.object(kind, "goes")).await;
         assert!(!self.holds(ROW_EXISTS, row).await, "the row of a {} stays", kind.name);
     }
@@ -111,7 +99,7 @@ impl OutageFixture<'_> {
 
     pub(super) async fn conditions_of(&self, labels: &[&str]) -> Vec<Value> {
         let mut all = Vec::new();
-        for kind in KINDS {
+        for kind in &KINDS {
             for label in labels {
                 let object = self.object(kind, label);
                 let shown = self.team.get(&object).await;
@@ -180,7 +168,7 @@ impl OutageFixture<'_> {
         self.holds(has_webhook, uid.parse().expect("a UUID")).await
     }
 
-    async fn uid(&self, kind: &OutageKind, label: &str) -> Uuid {
+    async fn uid(&self, kind: &ObjectKind, label: &str) -> Uuid {
         let shown = self.team.get(&self.object(kind, label)).await;
         shown["metadata"]["uid"].as_str().expect("a uid").parse().expect("a UUID")
     }
@@ -188,7 +176,7 @@ impl OutageFixture<'_> {
     /// The id of the row of the object of this label, of each kind.
     pub(super) async fn rows_of(&self, label: &str) -> Vec<Uuid> {
         let mut rows = Vec::new();
-        for kind in KINDS {
+        for kind in &KINDS {
             let row = sqlx::query_scalar("SELECT row_id FROM resource WHERE uid = $1")
                 .bind(self.uid(kind, label).await)
                 .fetch_one(&self.installation.app.pool)

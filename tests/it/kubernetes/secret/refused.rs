@@ -5,7 +5,7 @@ use tempmail_tests::Installation;
 use tempmail_tests::kubernetes::{SharedInstallation, Team, assert_conditions, condition_message};
 use tempmail_tests::wait::eventually;
 
-use super::credential_objects::{CredentialObjects, OBJECTS, SECRETS};
+use super::{CredentialObjects, OBJECTS, SECRETS};
 
 /// Waits until an object is not ready for this reason, and returns the message that its user has to act on.
 async fn refusal(team: &Team, object: &str, reason: &str) -> String {

@@ -4,14 +4,11 @@
 use serde_json::Value;
 use tempmail_tests::Installation;
 use tempmail_tests::kubernetes::{
-    SharedInstallation, Team, assert_conditions, condition_message, unique_name,
+    SharedInstallation, TEAM_OBJECTS, Team, assert_conditions, condition_message, unique_name,
 };
 use tempmail_tests::wait::eventually;
 
 use super::{ADOPT, adopt};
-
-/// The objects of [`declare`]: one of each kind that is in a namespace.
-const OBJECTS: [&str; 4] = ["customdomain/mail", "apitoken/ci", "webhook/hook", "mailbox/signup"];
 
 /// A team with an object of each kind, all of them ready, and a mail; its Tenant is deleted then.
 struct PrunedTenant {
@@ -29,8 +26,8 @@ impl PrunedTenant {
         let installation = Installation::shared().await;
         let team = Team::with_spec(installation.cluster, spec).await;
         let (address, id) = (format!("signup@{}", team.domain("mail")), team.tenant_id().await);
-        declare(&team, &address).await;
-        installation.verify_domain(&team, OBJECTS[0]).await;
+        team.declare_objects().await;
+        installation.verify_domain(&team, "customdomain/mail").await;
         wait_until_ready(&team).await;
         installation.wait_for_mail_reply(&address, 250).await;
         team.delete(&team.tenant_object()).await;
@@ -38,17 +35,17 @@ impl PrunedTenant {
     }
 
     async fn delete_objects(&self) {
-        for object in OBJECTS {
+        for object in TEAM_OBJECTS {
             self.team.delete(object).await;
         }
     }
 
     /// Creates the objects again, in the tenant that the team has now.
     async fn create_objects_again(&self) {
-        let Self { installation, team, address, .. } = self;
-        declare(team, address).await;
-        installation.verify_domain(team, OBJECTS[0]).await;
-        for object in OBJECTS {
+        let Self { installation, team, .. } = self;
+        team.declare_objects().await;
+        installation.verify_domain(team, "customdomain/mail").await;
+        for object in TEAM_OBJECTS {
             // Garbage collection deletes the Secrets of the former objects.
             team.trigger_reconcile(object).await;
             team.wait_for_condition(object, "Ready").await;
@@ -68,17 +65,8 @@ impl PrunedTenant {
     }
 }
 
-/// Applies an object of each kind.
-async fn declare(team: &Team, address: &str) {
-    let (_, domain) = address.split_once('@').expect("an address");
-    team.apply("CustomDomain", "mail", &format!("domain: {domain}")).await;
-    team.apply("ApiToken", "ci", "type: Live").await;
-    team.apply("Webhook", "hook", "url: 'https://hooks.example.com/in'").await;
-    team.apply("Mailbox", "signup", &format!("address: {address}, adoptionPolicy: IfUnowned")).await;
-}
-
 async fn wait_until_ready(team: &Team) {
-    for object in OBJECTS {
+    for object in TEAM_OBJECTS {
         team.wait_for_condition(object, "Ready").await;
     }
 }
@@ -114,7 +102,7 @@ async fn objects_of_all_kinds_name_the_former_tenant_and_work_again_as_they_say(
     let replacement = team.tenant_id().await;
     assert_ne!(&replacement, id);
     let mut messages = Vec::new();
-    for object in OBJECTS {
+    for object in TEAM_OBJECTS {
         let shown = team.wait_for_reason(object, "Ready", "TenantReplaced").await;
         assert_conditions(&shown, &[("Accepted", "False"), ("Stalled", "True")]);
         let message = condition_message(&shown, "Ready").to_owned();
@@ -154,7 +142,7 @@ async fn objects_belong_to_the_new_tenant_once_they_are_created_again() {
     let pruned = PrunedTenant::start("").await;
     let PrunedTenant { installation, team, .. } = &pruned;
     team.declare_tenant("").await;
-    for object in OBJECTS {
+    for object in TEAM_OBJECTS {
         team.wait_for_reason(object, "Ready", "TenantReplaced").await;
     }
     pruned.delete_objects().await;
@@ -169,7 +157,7 @@ async fn objects_belong_to_the_new_tenant_once_they_are_created_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_that_is_applied_again_under_another_name_adopts_the_former_one() {
     let mut pruned = PrunedTenant::start("").await;
-    for object in OBJECTS {
+    for object in TEAM_OBJECTS {
         let shown = pruned.team.wait_for_reason(object, "Ready", "TenantRefNotPermitted").await;
         let message = condition_message(&shown, "Ready");
         assert!(message.contains(&format!("{ADOPT}={}", pruned.id)), "{message}");
@@ -190,10 +178,10 @@ async fn a_tenant_that_is_applied_again_under_another_name_adopts_the_former_one
 async fn objects_of_a_tenant_that_was_deleted_with_its_data_start_over_in_the_next_one() {
     let pruned = PrunedTenant::start("deletionPolicy: Delete").await;
     let PrunedTenant { installation, team, id, .. } = &pruned;
-    team.wait_for_reason(OBJECTS[0], "Ready", "TenantRefNotPermitted").await;
+    team.wait_for_reason("customdomain/mail", "Ready", "TenantRefNotPermitted").await;
     team.declare_tenant("").await;
     assert_ne!(&team.tenant_id().await, id);
-    installation.verify_domain(team, OBJECTS[0]).await;
+    installation.verify_domain(team, "customdomain/mail").await;
     wait_until_ready(team).await;
     let token = team.secret_value("ci-token", "token").await;
     let path = format!("/v1/inbox/{}", pruned.address);
