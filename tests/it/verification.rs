@@ -4,7 +4,6 @@
 mod aliases;
 mod authority;
 mod bounds;
-mod forgery;
 mod life;
 mod records;
 mod recursive;

@@ -1,6 +1,7 @@
-//! Message data: limits, line ends, and unusual messages.
+//! DATA and BDAT (RFC 3030), and mails of every size.
 
-use tempmail_tests::{App, SmtpClient, smtp};
+use futures_util::future::join_all;
+use tempmail_tests::{App, SmtpClient, send_mail, smtp};
 
 const EVIL: &str = "MAIL FROM:<evil@client.example>\r\nRCPT TO:<victim@inbox.localhost>\r\nDATA\r\nSubject: smuggled\r\n\r\nx\r\n";
 
@@ -103,8 +104,7 @@ async fn limits_the_header_section_to_256_kib_and_1000_fields() {
 async fn keeps_nul_in_the_raw_data_and_replaces_it_in_text() {
     let app = App::start().await;
     let message = b"From: a\0b <a@client.example>\r\nSubject: nu\0l\r\n\r\nbo\0dy\r\n";
-    let reply =
-        tempmail_tests::send_mail(app.smtp(), "a@client.example", "data@inbox.localhost", message).await;
+    let reply = send_mail(app.smtp(), "a@client.example", "data@inbox.localhost", message).await;
     assert_eq!(reply.code, 250, "{reply:?}");
     let email = app.emails("data@inbox.localhost").await[0].clone();
     assert_eq!(email["subject"], "nu\u{fffd}l");
@@ -143,8 +143,7 @@ async fn truncates_summaries_and_removes_control_characters() {
 }
 
 async fn deliver(app: &App, message: &[u8]) {
-    let reply =
-        tempmail_tests::send_mail(app.smtp(), "a@client.example", "data@inbox.localhost", message).await;
+    let reply = send_mail(app.smtp(), "a@client.example", "data@inbox.localhost", message).await;
     assert_eq!(reply.code, 250, "{reply:?}");
 }
 
@@ -156,4 +155,99 @@ async fn stores_compressed_data_without_recipients() {
         sqlx::query_as("SELECT mail, data FROM raw").fetch_one(&app.pool).await.unwrap();
     assert!(!mail.is_nil());
     assert!(!data.windows(5).any(|window| window == b"data@"), "compressed data is no plain text");
+}
+
+/// A client with an accepted recipient.
+async fn client_with_recipient(app: &App) -> SmtpClient {
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<a@client.example>").await;
+    client.expect_positive("RCPT TO:<chunk@inbox.localhost>").await;
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn joins_chunks_and_keeps_their_dots() {
+    let app = App::start().await;
+    let mut client = client_with_recipient(&app).await;
+    client.send("BDAT 18\r\nSubject: chunks\r\n\r").await;
+    assert_eq!(client.reply().await.status(), "250 2.0.0");
+    client.send("BDAT 4\r\n\n.\r\nBDAT 8 LAST\r\n..end\r\n\r").await;
+    assert_eq!(client.reply().await.status(), "250 2.0.0");
+    assert_eq!(client.reply().await.status(), "554 5.6.0", "a CR at the very end is bare");
+
+    let mut client = client_with_recipient(&app).await;
+    client.send("BDAT 19\r\nSubject: chunks\r\n\r\nBDAT 10\r\n.\r\n..end\r\nBDAT 0 LAST\r\n").await;
+    for _ in 0..3 {
+        assert_eq!(client.reply().await.status(), "250 2.0.0");
+    }
+    let emails = app.emails("chunk@inbox.localhost").await;
+    assert_eq!(emails.len(), 1);
+    let raw = app.get(&format!("/v1/email/{}/raw", emails[0]["id"].as_str().unwrap())).await.text();
+    assert!(raw.ends_with("\r\nSubject: chunks\r\n\r\n.\r\n..end\r\n"), "{raw}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rejects_chunks_for_bare_line_ends_and_size() {
+    let app = App::builder().config(|config| config.smtp.max_message_bytes = 1000).start().await;
+    for chunk in ["Subject: x\n\r\nb\r\n", "Subject: x\r\n\r\nb\r\r\n", "a\rb\r\n"] {
+        let mut client = client_with_recipient(&app).await;
+        client.send(format!("BDAT {} LAST\r\n{chunk}NOOP\r\n", chunk.len())).await;
+        assert_eq!(client.reply().await.status(), "554 5.6.0", "{chunk:?}");
+        assert_eq!(client.reply().await.status(), "250 2.0.0");
+    }
+    let mut client = client_with_recipient(&app).await;
+    client.send(format!("BDAT 1001 LAST\r\n{}NOOP\r\n", "x".repeat(1001))).await;
+    assert_eq!(client.reply().await.status(), "552 5.3.4");
+    assert_eq!(client.reply().await.status(), "250 2.0.0", "the rejected chunk is not parsed as commands");
+    let mut client = client_with_recipient(&app).await;
+    client.send(format!("BDAT 600\r\n{0}BDAT 600 LAST\r\n{0}NOOP\r\n", "x".repeat(600))).await;
+    assert_eq!(client.reply().await.status(), "250 2.0.0");
+    assert_eq!(client.reply().await.status(), "552 5.3.4");
+    assert_eq!(client.reply().await.status(), "250 2.0.0");
+    assert_eq!(app.count("SELECT count(*) FROM message").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reserves_no_memory_for_an_announced_chunk() {
+    let app = App::start().await;
+    let mut client = client_with_recipient(&app).await;
+    client.send("BDAT 18446744073709551615 LAST\r\n").await;
+    client.send(vec![b'x'; 100_000]).await;
+    drop(client);
+    app.deliver("after@inbox.localhost", "served", "").await;
+}
+
+/// Text of so many octets that compression does not make small.
+fn noise(octets: usize) -> String {
+    let mut text = String::with_capacity(octets + 34);
+    while text.len() < octets {
+        text.push_str(&uuid::Uuid::new_v4().simple().to_string());
+        text.push_str("\r\n");
+    }
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stores_small_medium_large_and_bulky_mail_that_arrives_at_once() {
+    let app = App::start().await;
+    let sizes = [0, 40_000, 200_000, 1_000_000, 4_000_000];
+    let mails = sizes.iter().enumerate().flat_map(|(class, octets)| (0..4).map(move |i| (class, i, *octets)));
+    let sends = mails.map(|(class, i, octets)| {
+        let app = &app;
+        async move {
+            let message = smtp::message("a@client.example", "sized", &noise(octets));
+            send_mail(app.smtp(), "a@client.example", &format!("s{class}-{i}@inbox.localhost"), &message)
+                .await
+        }
+    });
+    let recipients: Vec<String> = (0..50).map(|i| format!("many{i}@inbox.localhost")).collect();
+    let recipients: Vec<&str> = recipients.iter().map(String::as_str).collect();
+    let to_many = async {
+        let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+        let message = smtp::message("a@client.example", "to many", "");
+        client.transact("a@client.example", &recipients, &message).await
+    };
+    let (replies, to_many) = tokio::join!(join_all(sends), to_many);
+    assert!(replies.iter().chain([&to_many]).all(|reply| reply.code == 250), "{replies:?} {to_many:?}");
+    assert_eq!(app.count("SELECT count(*) FROM message").await, 20 + 50);
 }

@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::peer_fixture::{app_with_peers, send_from, session};
+use super::{app_with_peers, send_from, session};
 
 #[tokio::test]
 async fn idle_sessions_of_a_peer_give_way_to_another_of_its_sessions() {

@@ -4,8 +4,6 @@
 mod bounds;
 mod documented;
 mod migration;
-mod start;
-mod stranger;
 
 use sqlx::{AssertSqlSafe, Executor as _, PgPool};
 use tempmail_model::role_prefix::RolePrefix;

@@ -1,4 +1,5 @@
-//! What functions with the owner's rights refuse, by the clock of the server.
+//! What a login may do: nothing without grants, and that of a role within bounds; and what a role says of a login
+//! that can't do what the role needs.
 
 use jiff::{SignedDuration, Timestamp};
 use jiff_sqlx::ToSqlx as _;
@@ -6,9 +7,12 @@ use sqlx::{PgPool, Row as _};
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::role_prefix::RolePrefix;
 use tempmail_store::{PartitionRange, SCHEMA, Store};
+use tempmail_tests::App;
+use tempmail_tests::binary::StartingRole;
+use tempmail_tests::fleet::Role;
 use tempmail_tests::postgres::Database;
 
-use super::{create_login, refusal, run};
+use super::{DENIED, create_login, refusal, run};
 
 /// SQLSTATE of an argument out of bounds.
 const OUT_OF_BOUNDS: &str = "TM003";
@@ -137,4 +141,72 @@ async fn drops_attempts_after_a_week_only() {
     // What the worker asks for.
     store.drop_delivery_partitions(now).await.unwrap();
     assert_eq!(partitions(store.pool()).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_waits_until_its_login_has_the_rights() {
+    let database = Database::create().await;
+    let (login, url) = create_login(&database, "ingest", "").await;
+    let ingest = StartingRole::start("ingest", &url);
+    ingest.wait_for_readyz("postgres: the database login lacks a right (").await;
+    run(&database.pool(), &format!("GRANT tempmail_ingest TO {login}")).await;
+    ingest.wait_until_ready().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_names_the_group_that_its_login_should_be_in() {
+    let database = Database::create().await;
+    let ingest = StartingRole::start("ingest", &database.role_url(Role::Worker));
+    let login = "tempmail_worker_login";
+    ingest.wait_for_readyz(&format!("postgres: the database login {login} lacks ")).await;
+    let advice = format!(
+        "which `ingest` needs: make it a member of tempmail_ingest (GRANT tempmail_ingest TO {login}), and run \
+         `tempmail migrate`"
+    );
+    ingest.wait_for_readyz(&advice).await;
+}
+
+/// A call of each function, whose arguments are null.
+const CALLS: &str = "
+    SELECT format('SELECT %s(%s)', p.oid::regproc,
+                  (SELECT string_agg('NULL::' || format_type(a.type, NULL), ', ' ORDER BY a.number)
+                     FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY a (type, number)))
+      FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace";
+
+/// Reads and changes of each table and view, partitions included.
+const STATEMENTS: &str = "
+    SELECT format(s.statement, c.oid::regclass, a.attname)
+      FROM pg_class c
+      JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = 1
+     CROSS JOIN unnest(ARRAY['SELECT %1$s.%2$I FROM %1$s', 'INSERT INTO %1$s DEFAULT VALUES',
+                             'UPDATE %1$s SET %2$I = NULL', 'DELETE FROM %1$s', 'TRUNCATE %1$s',
+                             'SELECT FROM %1$s FOR UPDATE', 'DROP TABLE %1$s']) s (statement)
+     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v')
+       AND NOT (c.relkind = 'v' AND s.statement ~ 'TRUNCATE|DROP')";
+
+async fn assert_denied(pool: &PgPool, statements: &[String]) {
+    for statement in statements {
+        assert_eq!(refusal(pool, statement).await.as_deref(), Some(DENIED), "{statement}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_without_grants_can_do_nothing() {
+    let app = App::start().await;
+    app.deliver(&format!("any@{}", tempmail_tests::app::SYSTEM_DOMAIN), "kept", "a text").await;
+    let (login, url) = create_login(app.database(), "stranger", "").await;
+    let stranger = PgPool::connect(&url).await.unwrap();
+
+    let calls: Vec<String> = sqlx::query_scalar(CALLS).fetch_all(&app.pool).await.unwrap();
+    assert!(calls.len() > 60, "{calls:#?}");
+    assert_denied(&stranger, &calls).await;
+    let statements: Vec<String> = sqlx::query_scalar(STATEMENTS).fetch_all(&app.pool).await.unwrap();
+    assert!(statements.len() > 150 && statements.iter().any(|text| text.contains("message_1_")));
+    assert_denied(&stranger, &statements).await;
+    assert_denied(&stranger, &["CREATE TABLE mine (x integer)", "CREATE SCHEMA mine"].map(str::to_owned))
+        .await;
+    assert_eq!(app.count("SELECT count(*) FROM message").await, 1);
+
+    stranger.close().await;
+    run(&app.pool, &format!("DROP ROLE {login}")).await;
 }
