@@ -23,7 +23,7 @@ pub(crate) struct Position {
     pub(crate) seq: i64,
 }
 
-/// See the module.
+/// The generations that this process knows.
 #[derive(Debug)]
 pub(crate) struct Generations(RwLock<KnownGenerations>);
 

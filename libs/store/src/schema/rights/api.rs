@@ -2,7 +2,7 @@
 
 use super::{CHECKED_DOMAIN, REMOVED_MAILBOX, Rights, VERIFICATION_FUNCTIONS, on};
 
-/// See the module.
+/// The rights of the group role `api`.
 pub(in super::super) const API: Rights = Rights {
     tables: &[
         on("_sqlx_migrations").select(),

@@ -2,7 +2,7 @@
 
 use super::{Rights, on};
 
-/// See the module.
+/// The rights of the group role `ingest`.
 pub(in super::super) const INGEST: Rights = Rights {
     tables: &[
         on("_sqlx_migrations").select(),

@@ -3,7 +3,7 @@
 
 use super::{CHECKED_DOMAIN, REMOVED_MAILBOX, Rights, VERIFICATION_FUNCTIONS, on};
 
-/// See the module.
+/// The rights of the group role `worker`.
 pub(in super::super) const WORKER: Rights = Rights {
     tables: &[
         on("_sqlx_migrations").select(),
