@@ -17,7 +17,7 @@ const TABLES: [&str; 9] = [
 
 const DROP_ACCEPT_MAIL: &str = "DROP FUNCTION IF EXISTS accept_mail;\n";
 
-/// The next version: a column in each table and in `stored_message`, an OUT parameter of `accept_mail`, another signature
+/// The next version: a column in each table and in `visible_message`, an OUT parameter of `accept_mail`, another signature
 /// of `inbox_messages`. Programs of this version work with it.
 ///
 /// # Panics
@@ -40,7 +40,7 @@ fn next_file(file: &SqlFile) -> SqlFile {
     let changes: &[(&str, &str)] = match file.name {
         "mail/accept" => &[("OUT o_inbox uuid[]", "OUT o_inbox uuid[], OUT o_next text")],
         "mail/message" => &[
-            ("\n      FROM message m;", ", m.of_next\n      FROM message m;"),
+            ("\n      FROM message m\n     WHERE", ", m.of_next\n      FROM message m\n     WHERE"),
             (
                 "FUNCTION inbox_messages(\n    p_class smallint",
                 "FUNCTION inbox_messages(\n    p_next text, p_class smallint",

@@ -127,7 +127,7 @@ macro_rules! scan_inbox {
             LEFT JOIN LATERAL (
                 SELECT m.* FROM unnest(a.classes) AS c (class)
                 CROSS JOIN LATERAL inbox_messages(
-                    c.class, ", expiry_time!("$7", "$10"), ", a.inbox, a.owner, a.address, $8, $9, ", $newest_first, ") m
+                    c.class, ", expiry_time!("$7", "$10"), ", a.inbox, a.owner, a.address, ", $newest_first, ", $8, $9) m
                 ORDER BY m.seq ", $order, " LIMIT $9
             ) m ON true
             ORDER BY m.seq ", $order
@@ -146,7 +146,7 @@ const CLEAR_INBOX: &str = concat!(
         SELECT clear_inbox(a.inbox, a.owner, CASE a.owner_kind WHEN 1 THEN a.address ELSE '' END, $7)
         FROM access a
         WHERE EXISTS (SELECT FROM unnest(a.classes) AS c (class)
-                      CROSS JOIN LATERAL inbox_messages(c.class, $7, a.inbox, a.owner, a.address, 0, 1, false))
+                      CROSS JOIN LATERAL inbox_messages(c.class, $7, a.inbox, a.owner, a.address, false, 0, 1))
     )
     SELECT EXISTS (SELECT FROM access), (SELECT count(*) FROM cleared)"
 );

@@ -27,7 +27,7 @@ const READ_MAILBOX_MESSAGES: &str = concat!(
     " FROM (",
     mailbox_classes!(),
     ") k
-    CROSS JOIN LATERAL inbox_messages(k.class, $2, k.mailbox, k.mailbox, '', $3, $4, true) m
+    CROSS JOIN LATERAL inbox_messages(k.class, $2, k.mailbox, k.mailbox, '', true, $3, $4) m
     ORDER BY m.seq DESC LIMIT $4"
 );
 

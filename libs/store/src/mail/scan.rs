@@ -30,9 +30,9 @@ macro_rules! scan_tenant {
                 SELECT m.* FROM unnest(a.classes) AS c (class)
                 CROSS JOIN LATERAL tenant_messages(c.class, ",
             expiry_time!("$3", "$6"),
-            ", a.id, $4, $5, ",
+            ", a.id, ",
             $newest_first,
-            ") m
+            ", $4, $5) m
                 ORDER BY m.seq ",
             $order,
             " LIMIT $5
@@ -61,7 +61,7 @@ const SCAN_MAILBOX: &str = concat!(
     FROM access a JOIN stream s ON s.singleton
     LEFT JOIN LATERAL (
         SELECT m.* FROM unnest(a.classes) AS c (class)
-        CROSS JOIN LATERAL inbox_messages(c.class, $2, a.id, a.id, '', $3, $4, false) m
+        CROSS JOIN LATERAL inbox_messages(c.class, $2, a.id, a.id, '', false, $3, $4) m
         ORDER BY m.seq LIMIT $4
     ) m ON true
     ORDER BY m.seq"

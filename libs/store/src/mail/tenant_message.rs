@@ -17,7 +17,7 @@ const READ_TENANT_MESSAGES: &str = concat!(
     message_columns!(),
     " FROM tenant t
     CROSS JOIN LATERAL unnest(t.classes) AS c (class)
-    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, $3, $4, true) m
+    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, true, $3, $4) m
     WHERE t.id = $1
     ORDER BY m.seq DESC LIMIT $4"
 );
@@ -61,7 +61,7 @@ const INBOX_SCAN: i64 = 1_000;
 const LIST_TENANT_INBOXES: &str = "/* list_tenant_inboxes */
     SELECT m.inbox, m.owner, max(m.seq) AS newest FROM tenant t
     CROSS JOIN LATERAL unnest(t.classes) AS c (class)
-    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, $3, $4, true) m
+    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, true, $3, $4) m
     WHERE t.id = $1
     GROUP BY m.inbox, m.owner";
 

@@ -47,7 +47,6 @@ pub(in super::super) const API: Rights = Rights {
             .delete(),
         on("webhook_delivery").select(),
         on("message").select().update(&[&["is_read"]]).delete(),
-        on("stored_message").select(),
         on("visible_message").select(),
         on("served_message").select(),
         on("raw").select().update(&[&["recipients"]]).delete(),
