@@ -152,13 +152,11 @@ impl Team {
         self.wait_for_condition(&format!("{}/{name}", kind.to_lowercase()), "Ready").await
     }
 
-    /// Declares the [objects of a team](TEAM_OBJECTS): their domain is the label `mail`, and their mailbox is `signup` under
-    /// it. Does not wait.
+    /// Declares the [objects of a team](TEAM_OBJECTS), with this domain, and the mailbox `signup` under it. Does not wait.
     ///
     /// # Panics
     /// The API server refuses one.
-    pub async fn declare_objects(&self) {
-        let domain = self.domain("mail");
+    pub async fn declare_objects(&self, domain: &str) {
         self.apply("CustomDomain", "mail", &format!("domain: {domain}")).await;
         self.apply("ApiToken", "ci", "type: Live").await;
         self.apply("Webhook", "hook", "url: 'https://hooks.example.com/in'").await;

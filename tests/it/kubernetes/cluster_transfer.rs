@@ -76,7 +76,7 @@ fn address(team: &Team) -> String {
 async fn declare(team: &Team) {
     team.apply_tenant("").await;
     team.apply_object("SystemDomain", &team.tenant, &format!("domain: {}", team.domain("sys"))).await;
-    team.declare_objects().await;
+    team.declare_objects(&team.domain("mail")).await;
 }
 
 /// Runs `tempmail cluster` with the login of the schema's owner.

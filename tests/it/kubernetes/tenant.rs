@@ -263,7 +263,7 @@ async fn shows_its_usage_when_objects_are_created_and_deleted() {
 async fn objects_of_a_suspended_tenant_are_not_ready_until_it_is_resumed() {
     let installation = Installation::shared().await;
     let team = Team::new(installation.cluster).await;
-    team.declare_objects().await;
+    team.declare_objects(&team.domain("mail")).await;
     installation.verify_domain(&team, "customdomain/mail").await;
     for object in TEAM_OBJECTS {
         team.wait_for_condition(object, "Ready").await;

@@ -26,7 +26,7 @@ impl PrunedTenant {
         let installation = Installation::shared().await;
         let team = Team::with_spec(installation.cluster, spec).await;
         let (address, id) = (format!("signup@{}", team.domain("mail")), team.tenant_id().await);
-        team.declare_objects().await;
+        team.declare_objects(&team.domain("mail")).await;
         installation.verify_domain(&team, "customdomain/mail").await;
         wait_until_ready(&team).await;
         installation.wait_for_mail_reply(&address, 250).await;
@@ -42,8 +42,10 @@ impl PrunedTenant {
 
     /// Creates the objects again, in the tenant that the team has now.
     async fn create_objects_again(&self) {
-        let Self { installation, team, .. } = self;
-        team.declare_objects().await;
+        let Self { installation, team, address, .. } = self;
+        // That of the mail, also where the tenant has another name now.
+        let (_, domain) = address.split_once('@').expect("an address");
+        team.declare_objects(domain).await;
         installation.verify_domain(team, "customdomain/mail").await;
         for object in TEAM_OBJECTS {
             // Garbage collection deletes the Secrets of the former objects.
