@@ -317,10 +317,28 @@ impl<S: MailSource> Follower<S> {
         })
     }
 
-    /// Those of these messages, which were given before, that the reader may still have.
+    /// What `judgement` says, with a credential that is still accepted.
     ///
     /// # Errors
     /// The reader may no longer read; Postgres is unavailable, or took so long that what it said may no longer hold.
+    pub(crate) async fn judge_anew<T>(
+        &mut self,
+        state: &AppState,
+        judgement: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<T, ApiError> {
+        let began = Instant::now();
+        self.recheck(state).await?;
+        let judged = judgement.await?;
+        if began.elapsed() > STALE_AFTER {
+            return Err(ApiError::Unavailable);
+        }
+        Ok(judged)
+    }
+
+    /// Those of these messages, which were given before, that the reader may still have.
+    ///
+    /// # Errors
+    /// As [`judge_anew`](Self::judge_anew).
     pub(crate) async fn confirm(
         &mut self,
         state: &AppState,

@@ -1,6 +1,5 @@
 //! Looks for the one mail of a wait.
 
-use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,9 +149,15 @@ impl Search {
             Err(error) => return Err(error),
         };
         // Reading takes time: the message may be deleted by now, or the right to it lost.
-        Ok(match follower.confirm(state, slice::from_ref(row)).await?.as_slice() {
-            [] => Examined::Other,
-            [..] => Examined::Found(FoundMessage { id: row.id, response }),
+        let is_readable = async {
+            let now = state.clock.now();
+            let found = store.find_readable_message(tenant, None, row.id, &state.reserved, now, 0).await?;
+            Ok(found.is_some())
+        };
+        Ok(if follower.judge_anew(state, is_readable).await? {
+            Examined::Found(FoundMessage { id: row.id, response })
+        } else {
+            Examined::Other
         })
     }
 }
