@@ -2,6 +2,7 @@
 //! is stored ahead, and rules that are said once in SQL and once in Rust.
 
 mod columns;
+mod grants;
 mod large_mail;
 mod rights;
 mod rules;

@@ -110,3 +110,14 @@ pub(super) const MAILBOX: ObjectKind = ObjectKind {
 
 /// All kinds.
 pub(super) const KINDS: [ObjectKind; 6] = [TENANT, SYSTEM_DOMAIN, CUSTOM_DOMAIN, WEBHOOK, API_TOKEN, MAILBOX];
+
+/// Tests of every kind must not leave one out.
+#[test]
+fn lists_every_kind_that_has_a_definition() {
+    let mut listed = KINDS.map(|kind| kind.name.to_owned()).to_vec();
+    let mut defined: Vec<String> =
+        tempmail_crds::all().into_iter().map(|definition| definition.spec.names.kind).collect();
+    listed.sort();
+    defined.sort();
+    assert_eq!(listed, defined);
+}
