@@ -13,6 +13,7 @@
 //! Every request reads the store once, so that a revoked right is refused at once.
 
 mod authenticator;
+mod bearer;
 mod browser_session;
 mod caller;
 mod drop_in_caller;

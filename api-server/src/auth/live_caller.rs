@@ -9,7 +9,7 @@ use tempmail_model::address::RecipientAddress;
 use uuid::Uuid;
 
 use super::authenticator::{Authenticator, client_of};
-use super::caller::bearer;
+use super::bearer::bearer;
 use crate::http::error::{ApiError, V1Error};
 use crate::http::rate_limit::RateLimitHeaders;
 

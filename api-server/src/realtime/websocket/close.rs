@@ -5,7 +5,6 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use super::message;
 use crate::http::error::{ApiError, StoreFailure};
 
 /// Why a socket closes.
@@ -55,7 +54,7 @@ impl CloseReason {
     /// The last messages to the client: the error, if it is rejected, and the close frame.
     pub(super) fn closing_frames(&self) -> Vec<Message> {
         let error = match self {
-            Self::Rejected(rejection) => Some(message::error(*rejection)),
+            Self::Rejected(rejection) => Some(rejection.message()),
             _ => None,
         };
         let code = match self {
@@ -101,7 +100,12 @@ impl SocketRejection {
         }
     }
 
-    pub(super) fn close_code(self) -> CloseCode {
+    /// What the client is sent before the close frame.
+    fn message(self) -> Message {
+        Message::text(format!(r#"{{"error":"{}"}}"#, self.code()))
+    }
+
+    fn close_code(self) -> CloseCode {
         match self {
             Self::Unavailable => CloseCode::Again,
             Self::Internal => CloseCode::Error,

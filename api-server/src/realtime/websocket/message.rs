@@ -8,8 +8,6 @@ use tokio_tungstenite::tungstenite::Message;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::close::SocketRejection;
-
 /// Announces that every message stored from now on is pushed.
 const AUTH_OK: &str = r#"{"type":"auth_ok"}"#;
 
@@ -46,11 +44,6 @@ pub(super) fn presented_token(text: &str) -> Option<Cow<'_, str>> {
 /// The client is authenticated.
 pub(super) fn auth_ok() -> Message {
     Message::text(AUTH_OK)
-}
-
-/// Why the socket will be closed.
-pub(super) fn error(rejection: SocketRejection) -> Message {
-    Message::text(format!(r#"{{"error":"{}"}}"#, rejection.code()))
 }
 
 /// A message of a mailbox.
