@@ -329,9 +329,7 @@ impl<S: MailSource> Follower<S> {
         let began = Instant::now();
         self.recheck(state).await?;
         let judged = judgement.await?;
-        if began.elapsed() > STALE_AFTER {
-            return Err(ApiError::Unavailable);
-        }
+        in_time(began)?;
         Ok(judged)
     }
 
@@ -355,9 +353,7 @@ impl<S: MailSource> Follower<S> {
         } else {
             state.stream_store.filter_visible_messages(messages, state.clock.now()).await?
         };
-        if began.elapsed() > STALE_AFTER {
-            return Err(ApiError::Unavailable);
-        }
+        in_time(began)?;
         Ok(kept)
     }
 
@@ -450,7 +446,7 @@ impl<S: MailSource> Follower<S> {
         let scan = ScanRequest { accepted_since: self.accepted_since, ..ScanRequest::new(range, limit) };
         let page = self.read_source(state, scan).await?;
         // The rights that were judged may have ended meanwhile.
-        let judged_late = began.elapsed() > STALE_AFTER || (!rechecks && state.arrivals.is_stale());
+        let judged_late = in_time(began).is_err() || (!rechecks && state.arrivals.is_stale());
         if judged_late && !page.rows.is_empty() {
             return Err(ApiError::Unavailable);
         }
@@ -477,36 +473,32 @@ impl<S: MailSource> Follower<S> {
             self.position.seq = position;
         }
         let (older, after) = (matches!(self.step, Step::ReadBack(_)), self.position.seq);
-        self.step = match (self.step, last) {
-            (Step::FindEnd, _) => {
-                if subscribed {
-                    Step::Wait
-                } else {
-                    Step::Read
-                }
-            }
-            (Step::ReadBack(before), _) if owner_changed && before < i64::MAX => {
+        let next_step = if at_end && subscribed { Step::Wait } else { Step::Read };
+        self.step = match self.step {
+            Step::FindEnd => next_step,
+            Step::ReadBack(before) if owner_changed && before < i64::MAX => {
                 rows.clear();
                 Step::ReadBack(i64::MAX)
             }
-            (Step::ReadBack(before), oldest) => {
-                if before == i64::MAX {
+            Step::ReadBack(before) => {
+                let is_first = before == i64::MAX;
+                if is_first {
                     self.position.seq = first.map_or(position, |newest| newest.max(position));
                 }
-                match oldest.filter(|_| !at_end) {
-                    Some(oldest) => Step::ReadBack(oldest),
-                    None if subscribed && before == i64::MAX => Step::Wait,
+                match last {
+                    Some(oldest) if !at_end => Step::ReadBack(oldest),
+                    _ if is_first => next_step,
                     // What arrived while the earlier pages were read was perhaps not notified.
-                    None => Step::Read,
+                    _ => Step::Read,
                 }
             }
-            (Step::Read | Step::Wait, last) => {
-                let reached = if at_end { Some(position) } else { None };
-                self.position.seq = [last, reached].into_iter().flatten().fold(self.position.seq, i64::max);
+            Step::Read | Step::Wait => {
+                let reached = last.into_iter().chain(at_end.then_some(position));
+                self.position.seq = reached.fold(self.position.seq, i64::max);
                 if at_end {
                     self.pending.arrived = None;
                 }
-                if at_end && subscribed { Step::Wait } else { Step::Read }
+                next_step
             }
         };
         rows.retain(|row| self.source.covers(row));
@@ -542,4 +534,12 @@ impl<S: MailSource> Follower<S> {
         }
         Ok(page)
     }
+}
+
+/// Whether rights that were judged from `began` on may be relied on.
+///
+/// # Errors
+/// [`ApiError::Unavailable`]: they may have ended meanwhile.
+fn in_time(began: Instant) -> Result<(), ApiError> {
+    if began.elapsed() > STALE_AFTER { Err(ApiError::Unavailable) } else { Ok(()) }
 }
