@@ -5,7 +5,7 @@
 //! distinguish is in the result types; every other failure is a [`StoreError`], and functions that have no other say
 //! nothing of errors.
 
-#![allow(clippy::missing_errors_doc, reason = "said once, for all functions, above")]
+#![expect(clippy::missing_errors_doc, reason = "said once, for all functions, above")]
 
 mod actor;
 mod audit;
